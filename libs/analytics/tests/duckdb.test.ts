@@ -155,14 +155,23 @@ describe('analytics in DuckDB', () => {
     expect(await store.measureTrend(EVERYTHING)).toEqual([])
   })
 
-  it('answers one project and stores events while another has queries that take hours', async () => {
-    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS, queryTimeoutMs: 600_000 })
+  const projectOf = (digit: number) => `01900000-0000-7000-8000-00000000000${digit}`
+  const openWith = async (shortQueryMs: number) => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS, queryTimeoutMs: 600_000, shortQueryMs })
     const store = createDuckDBStore(file)
     onTestFinished(() => store.close())
     const stop = new AbortController()
-    const another = '01900000-0000-7000-8000-000000000002'
-    const endless = Array.from({ length: 4 }, () => file.query(another, ENDLESS, {}, stop.signal))
+    const endless = [2, 3, 4].map((project) => file.query(projectOf(project), ENDLESS, {}, stop.signal))
     const stopped = endless.map((query) => expect(query).rejects.toThrow('enough'))
+    const stopEndless = async () => {
+      stop.abort(new Error('enough'))
+      await Promise.all(stopped)
+    }
+    return { file, store, stopEndless }
+  }
+
+  it('answers one project and stores events while others have queries that take hours', async () => {
+    const { store, stopEndless } = await openWith(5_000)
     for (let count = 1; count <= 20; count++) {
       await store.storeEvents([
         anEnrichedEvent({ projectId: EVERYTHING.projectId, event: { eventId: `${count}` } }),
@@ -171,8 +180,19 @@ describe('analytics in DuckDB', () => {
         expect.objectContaining({ bucket: null, value: count }),
       )
     }
-    stop.abort(new Error('enough'))
-    await Promise.all(stopped)
+    await stopEndless()
+  })
+
+  it('answers a long query in its turn, after others', async () => {
+    const { file, stopEndless } = await openWith(1)
+    const numbers = 30_000_000
+    const long = file.query(
+      EVERYTHING.projectId,
+      `SELECT sum(sin(n) * 0 + 1) AS n FROM range(${numbers}) AS a (n)`,
+      {},
+    )
+    await stopEndless()
+    expect(await long).toEqual([{ n: numbers }])
   })
 
   it('refuses an answer of too many rows', async () => {

@@ -13,6 +13,8 @@ export type DuckDBOptions = {
   threads: number
   /** Timeout of a query, in ms. */
   queryTimeoutMs: number
+  /** How long a query runs in the slot of short queries, in ms; 1 s by default. */
+  shortQueryMs?: number
 }
 
 // DuckDB's client would bind every integer as BIGINT and refuse those beyond 2^63.
@@ -41,11 +43,13 @@ export type DuckDBFile = {
 }
 
 /**
- * Concurrent queries. Each occupies one of the four threads of Node's pool, which other parts of the process need, too.
+ * Concurrent queries that run until their timeout, and one more that runs for `shortQueryMs`. Each occupies one of the
+ * four threads of Node's pool, which other parts of the process need, too.
  */
-const QUERIES_AT_ONCE = 2
-/** Concurrent queries per project, so that other projects need not wait for them. */
-const QUERIES_PER_PROJECT = 1
+const LONG_QUERIES_AT_ONCE = 2
+/** Concurrent long queries per project, so that other projects need not wait for them. */
+const LONG_QUERIES_PER_PROJECT = 1
+const DEFAULT_SHORT_QUERY_MS = 1_000
 
 const INTERRUPT_INTERVAL_MS = 50
 
@@ -60,12 +64,13 @@ const OUT_OF_MEMORY = /^Error: Out of Memory Error/
  * @throws Error when another process has it open, or when a newer version of Waymark wrote it
  */
 export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile> => {
-  const { queryTimeoutMs } = options
+  const { queryTimeoutMs, shortQueryMs = DEFAULT_SHORT_QUERY_MS } = options
   const file = await openReopening(options)
-  const reading = createSlots(
-    Array.from({ length: QUERIES_AT_ONCE }, (_, place) => place),
-    QUERIES_PER_PROJECT,
+  const long = createSlots(
+    Array.from({ length: LONG_QUERIES_AT_ONCE }, (_, reader) => reader),
+    LONG_QUERIES_PER_PROJECT,
   )
+  const short = createSlots([LONG_QUERIES_AT_ONCE])
   const writing = createSlots(['writer'])
 
   return {
@@ -83,13 +88,21 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       signal?.throwIfAborted()
       const deadline = AbortSignal.timeout(queryTimeoutMs)
       const stop = signal ? AbortSignal.any([signal, deadline]) : deadline
+      const run = (reader: number, until: AbortSignal): Promise<T[]> =>
+        file.use(({ readers }) => runUntil<T>(readers[reader] as DuckDBConnection, text, bindings, until))
+      const runIfShort = async (reader: number): Promise<T[] | undefined> => {
+        const limit = AbortSignal.timeout(shortQueryMs)
+        try {
+          return await run(reader, AbortSignal.any([stop, limit]))
+        } catch (error) {
+          if (stop.aborted || !limit.aborted) throw error
+          return undefined
+        }
+      }
       try {
-        return await reading.use(
-          (place) =>
-            file.use(({ readers }) => runUntil<T>(readers[place] as DuckDBConnection, text, bindings, stop)),
-          projectId,
-          stop,
-        )
+        // While long queries run, others run for a short time beside them. One that takes longer waits and starts again.
+        const rows = long.isFree(projectId) ? undefined : await short.use(runIfShort, projectId, stop)
+        return rows ?? (await long.use((reader) => run(reader, stop), projectId, stop))
       } catch (error) {
         signal?.throwIfAborted()
         if (deadline.aborted) throw new QueryTimeoutError('The query took too long', { cause: error })
@@ -101,7 +114,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       }
     },
     close: async () => {
-      await Promise.all([reading.close(), writing.close()])
+      await Promise.all([short.close(), long.close(), writing.close()])
       file.close()
     },
   }
@@ -125,7 +138,9 @@ const connect = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<C
     const writer = await instance.connect()
     connections.push(writer)
     await migrate(writer)
-    const readers = await Promise.all(Array.from({ length: QUERIES_AT_ONCE }, () => instance.connect()))
+    const readers = await Promise.all(
+      Array.from({ length: LONG_QUERIES_AT_ONCE + 1 }, () => instance.connect()),
+    )
     connections.push(...readers)
     return { writer, readers, close }
   } catch (error) {

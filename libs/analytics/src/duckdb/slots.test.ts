@@ -55,6 +55,20 @@ describe('slots', () => {
     await Promise.all(all)
   })
 
+  it('are free for an owner who holds less than an owner may', async () => {
+    const { slots, ask, begun, end } = watch(2, 1)
+    const all = [ask('a', 'a1')]
+    expect([slots.isFree('a'), slots.isFree('b')]).toEqual([false, true])
+    all.push(ask('b', 'b1'))
+    await begun()
+    expect(slots.isFree('c')).toBe(false)
+    end('a1')
+    await all[0]
+    expect([slots.isFree('a'), slots.isFree('b'), slots.isFree('c')]).toEqual([true, false, true])
+    end('b1')
+    await Promise.all(all)
+  })
+
   it('skip a query that was aborted before its turn', async () => {
     const { ask, begun, end } = watch(1)
     const first = ask('a', 'a1')

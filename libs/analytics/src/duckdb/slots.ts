@@ -53,6 +53,8 @@ export const createSlots = <T>(things: readonly T[], maxPerOwner = things.length
   }
 
   return {
+    /** Whether the owner would get a slot now. */
+    isFree: (owner: string): boolean => free.length > 0 && usedBy(owner) < maxPerOwner,
     /** Waits for a free slot. Rejects with the signal's reason when it aborts first. */
     use: async <R>(work: (thing: T) => Promise<R>, owner: string, signal?: AbortSignal): Promise<R> => {
       const thing = await take(owner, signal)
