@@ -73,6 +73,16 @@ describe('zonedBuckets', () => {
     expect(starts('hour', 'Europe/Berlin', '2026-10-25T00:00:00Z', '2026-10-25T03:00:00Z')).toHaveLength(3)
   })
 
+  it.each([
+    // The clock goes forward from 02:00 to 02:30, back from 02:00 to 01:30, and back from 00:30 to 00:00.
+    ['Australia/Lord_Howe', '2026-10-03T14:30', ['2026-10-03T15:30', '2026-10-03T16:00']],
+    ['Australia/Lord_Howe', '2026-04-04T14:00', ['2026-04-04T15:00', '2026-04-04T15:30']],
+    ['Asia/Colombo', '2006-04-14T18:00', ['2006-04-14T18:30', '2006-04-14T19:30']],
+  ])('begins hours on the hour in %s after the clock changes by half an hour', (zone, from, later) => {
+    const to = new Date(at(`${later[1]}Z`) + 1).toISOString()
+    expect(starts('hour', zone, `${from}Z`, to)).toEqual([from, ...later])
+  })
+
   it('begins weeks on Monday and months on their first', () => {
     expect(starts('week', 'UTC', '2026-11-24T00:00:00Z', '2026-12-01T00:00:00Z')).toEqual([
       '2026-11-23T00:00',

@@ -85,5 +85,8 @@ const startOf = (interval: StatsInterval, time: Temporal.ZonedDateTime): Tempora
 
 const startAfter = (interval: StatsInterval, at: Temporal.ZonedDateTime): Temporal.ZonedDateTime => {
   const next = at.add(STEPS[interval])
-  return interval === 'hour' ? next : next.startOfDay()
+  if (interval !== 'hour') return next.startOfDay()
+  // A clock change by half an hour would move the beginning of all later hours.
+  const begin = startOf(interval, next)
+  return begin.epochMilliseconds > at.epochMilliseconds ? begin : next
 }
