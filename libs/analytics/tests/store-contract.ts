@@ -1,4 +1,4 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import { type EnrichedEvent, MAX_FUNNEL_WINDOW_SECONDS } from '@waymark/contracts'
 import { type EventFilter, eventKeyOf, type PropertyRef, parsePropertyName } from '@waymark/domain'
 import { anEnrichedEvent } from '@waymark/testing'
 import fc from 'fast-check'
@@ -11,6 +11,7 @@ import { createReferenceStore } from './reference-store.ts'
 const START = Date.parse('2026-03-27T00:00:00Z')
 const HOUR_MS = 3_600_000
 const DAYS = 6
+const LONGEST_WINDOW_MS = MAX_FUNNEL_WINDOW_SECONDS * 1_000
 
 const property = (name: string): PropertyRef => {
   const ref = parsePropertyName(name)
@@ -243,7 +244,7 @@ const funnelArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     range: rangeArbitrary,
     steps: fc.array(stepArbitrary, { minLength: 2, maxLength: 4 }),
-    windowMs: fc.constantFrom(HOUR_MS, 24 * HOUR_MS, 72 * HOUR_MS),
+    windowMs: fc.constantFrom(HOUR_MS, 24 * HOUR_MS, 72 * HOUR_MS, LONGEST_WINDOW_MS),
     order: fc.constantFrom('ordered' as const, 'any' as const),
     breakdown: fc.option(propertyArbitrary, { nil: undefined }),
     maxGroups: fc.integer({ min: 1, max: 3 }),
@@ -649,6 +650,17 @@ export const describeAnalyticsStore = (
         ...[eventAt(3_600, { name: view, profile: 4 }), eventAt(3_601, { name: order, profile: 4 })],
       ])
       expect(peopleOf(await expectLikeReference(both, funnelOf([view, order], by)))).toEqual([3, 2])
+      await both.store.close()
+    })
+
+    it.each(['ordered', 'any'] as const)('has a window of a year (%s)', async (by) => {
+      const seconds = MAX_FUNNEL_WINDOW_SECONDS
+      const both = await bothWith([
+        ...[eventAt(0, { name: view }), eventAt(seconds, { name: order })],
+        ...[eventAt(1, { name: view, profile: 2 }), eventAt(seconds + 1.001, { name: order, profile: 2 })],
+      ])
+      const call = funnelOf([view, order], by, LONGEST_WINDOW_MS)
+      expect(peopleOf(await expectLikeReference(both, call))).toEqual([2, 1])
       await both.store.close()
     })
 

@@ -131,19 +131,23 @@ const inOrder = (count: number, begins: string, labels: readonly string[], lastM
  */
 const inAnyOrder = (count: number, begins: string, labels: readonly string[], windowMs: number): string => {
   const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
-  // Without the event itself, which is the first step.
-  const done = later.map((place) => {
+  // Latest first, so that frames begin with the first row. A frame as long as the window could be too long for ClickHouse.
+  const latestFirst = 'PARTITION BY person ORDER BY t DESC RANGE BETWEEN'
+  const columns = later.flatMap((place) => {
     const counted = `CASE WHEN is${place} THEN 1 ELSE 0 END`
-    return `sum(${counted}) OVER (
-      PARTITION BY person ORDER BY t RANGE BETWEEN CURRENT ROW AND ${windowMs} FOLLOWING
-    ) - ${counted} AS done${place}`
+    return [
+      // Without the event itself, which is the first step.
+      `sum(${counted}) OVER (${latestFirst} CURRENT ROW AND CURRENT ROW) - ${counted} AS beside${place}`,
+      `min(CASE WHEN is${place} THEN t END) OVER (${latestFirst} UNBOUNDED PRECEDING AND 1 PRECEDING) AS next${place}`,
+    ]
   })
+  const isDone = (place: number): string => `(beside${place} > 0 OR next${place} <= t + ${windowMs})`
   // A step counts once all previous steps have happened, in any order.
   const times = later.map((place) => {
-    const all = later.filter((other) => other <= place).map((other) => `done${other} > 0`)
+    const all = later.filter((other) => other <= place).map(isDone)
     return `CASE WHEN ${all.join(' AND ')} THEN t ELSE ${NEVER} END AS t${place}`
   })
   return `
     SELECT ${['person', ...labels].join(', ')}, t AS t0, ${times.join(', ')}
-    FROM (SELECT *, ${done.join(', ')} FROM step_events) AS looked_ahead WHERE ${begins}`
+    FROM (SELECT *, ${columns.join(', ')} FROM step_events) AS looked_ahead WHERE ${begins}`
 }
