@@ -230,7 +230,8 @@ const decisions = createRoute({
 })
 const newDecision = createRoute({
   getParentRoute,
-  path: '/decisions/new',
+  // No key of a decision begins with `_`.
+  path: '/decisions/_new',
   component: lazyRouteComponent(() => import('./decisions/editor.tsx'), 'NewDecision'),
 })
 const decision = createRoute({

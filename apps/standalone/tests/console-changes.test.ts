@@ -1,7 +1,7 @@
 import { type Constellation, startStandalone } from '@waymark/testing'
 import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { CHROMIUM, expectFitting, loaded, navigate, openConsole } from './console-browser.ts'
+import { CHROMIUM, expectFitting, loaded, navigate, openConsole, scrollingTables } from './console-browser.ts'
 
 describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
   let waymark: Constellation
@@ -75,6 +75,63 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
       expect(await field.inputValue()).toBe(typed)
     }
     expect(await page.getByLabel('Unit').inputValue()).toBe('hours')
+
+    await open('/people/segments?open=new')
+    await button('Add count of events').click()
+    const times = page.getByLabel('Times')
+    await times.press('End')
+    await times.press('Backspace')
+    await times.pressSequentially('25')
+    expect(await times.inputValue()).toBe('25')
+  })
+
+  it('keeps the focus on the button that saves, and saves only what was changed', async () => {
+    await open('/settings')
+    const settings = `/api/projects/${project.split('/').at(-1)}/settings`
+    const ofAnother = { method: 'PATCH', headers: { 'Content-Type': 'application/json' } }
+    await page.evaluate(
+      `fetch('${settings}', ${JSON.stringify({ ...ofAnother, body: '{"identifyEvents":true}' })})`,
+    )
+    await page.getByLabel('Days to keep events').fill('30')
+    await button('Save settings').press('Enter')
+    await page.getByText('Settings saved').first().waitFor()
+    await loaded(page)
+    expect(await page.evaluate('document.activeElement?.innerText')).toBe('Save settings')
+    const stored = await page.evaluate(`fetch('${settings}').then((response) => response.json())`)
+    expect(stored).toEqual({ identifyEvents: true, retentionDays: 30 })
+
+    await page.getByLabel('Key of the environment').fill('preview')
+    await page.getByLabel('Key of the environment').press('Enter')
+    await main().getByText('preview', { exact: true }).waitFor()
+    await expect.poll(() => page.getByLabel('Key of the environment').inputValue()).toBe('')
+    expect(await page.evaluate("document.activeElement?.getAttribute('name')")).toBe('key')
+  })
+
+  it('has a heading on each page whose data cannot be loaded, and retries', async () => {
+    const id = '0198c1f4-7a50-7000-8000-000000000001'
+    for (const [place, title] of [
+      [`/dashboards/${id}`, 'Dashboard'],
+      [`/people/${id}`, 'Person'],
+      ['/people/segments/none', 'none'],
+      [`/catalog/${id}`, 'Definition'],
+      [`/links/${id}`, 'Link'],
+      [`/links/domains/${id}`, 'Domain'],
+      [`/coupons/${id}`, 'Pool'],
+      ['/decisions/new', 'new'],
+      [`/email/${id}`, 'Trigger'],
+      [`/settings/webhooks/${id}`, 'Webhook'],
+    ] as const) {
+      await navigate(page, `${project}${place}`)
+      await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
+      await main().getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
+    }
+    failures = failures.filter((message) => !/status of 404/.test(message))
+
+    const variants = [{ key: 'off', value: false }]
+    await post('decisions', { key: 'new', name: 'Not a form', fallbackVariant: 'off', variants, rules: [] })
+    await open('/decisions')
+    await page.getByRole('link', { name: 'Not a form' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Not a form' }).waitFor()
   })
 
   it('shows a pool as it is after a redemption was rolled back', async () => {
@@ -258,6 +315,48 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     await page.getByRole('heading', { level: 1, name: 'Coupons' }).waitFor()
   })
 
+  const EVENTS = 60
+
+  it('keeps events that arrive while older ones are loaded', async () => {
+    const key = await keyFor('events:write')
+    const send = (eventName: string) =>
+      sendAs(key, '/api/v1/t?sync=1', { eventName, visitorId: `visitor-${'long'.repeat(10)}` })
+    for (let number = 0; number < EVENTS; number++) expect((await send(`event_${number}`)).status).toBe(200)
+    await open('/live')
+    await page.getByRole('status').getByText('listening').waitFor()
+    const held: Route[] = []
+    const older = /\/events\?.*cursor=/
+    await page.route(older, (route) => void held.push(route))
+    onTestFinished(() => page.unroute(older))
+    await button('Load more').click()
+    await expect.poll(() => held.length).toBe(1)
+    await send('arrived_meanwhile')
+    await button('arrived_meanwhile').waitFor()
+    await held[0]?.continue()
+    await button('event_0').waitFor()
+    expect(await button('arrived_meanwhile').count()).toBe(1)
+  })
+
+  it('shows only the newest of very many events', async () => {
+    const { data } = await page.evaluate<{ data: object[] }>(
+      `fetch('/api/projects/${project.split('/').at(-1)}/events?limit=1').then((response) => response.json())`,
+    )
+    const events = Array.from({ length: 1_199 }, (_, number) => ({
+      ...data[0],
+      ...{ eventId: `many-${number}`, eventName: number === 1_198 ? 'the_last' : 'one_of_many' },
+    }))
+    const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+    const contentType = 'text/event-stream'
+    await page.route('**/events/stream*', (route) =>
+      route.fulfill({ contentType, body: `retry: 600000\n${body}` }),
+    )
+    await open('/live')
+    await button('the_last').waitFor()
+    await page.unroute('**/events/stream*')
+    const rows = page.getByRole('table', { name: 'Events' }).locator('tbody tr')
+    expect(await rows.count()).toBeLessThanOrEqual(1_000)
+  })
+
   it('fits names that are longer than the page is wide', async () => {
     const name = 'Long'.repeat(50)
     const query = { series: [{ metric: 'events' }], interval: 'day' }
@@ -272,12 +371,27 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     const title = page.getByRole('heading', { name: `No one found for ${name}` })
     const { x = 0, width = 0 } = (await title.boundingBox()) ?? {}
     expect(x + width).toBeLessThanOrEqual(390)
+
+    const person = { visitorId: 'visitor'.repeat(20), context: { path: `/${name}` } }
+    const event = { eventName: 'long_'.repeat(20), ...person }
+    expect((await sendAs(await keyFor('events:write'), '/api/v1/t?sync=1', event)).status).toBe(200)
+    for (const place of ['/live', '', '/people'])
+      for (const size of [320, 390, 1_440]) {
+        await open(place)
+        await main().getByTitle(event.eventName).first().waitFor()
+        await expectFitting(page, size)
+        expect(await scrollingTables(page), `${place} at ${size} px`).toEqual([])
+      }
   })
 
   it('returns the focus of a dialog that is closed to the button that opened it', async () => {
     const query = { series: [{ metric: 'events' }], interval: 'day' }
-    await post('insights', { name: 'Events', kind: 'trends', query })
-    const { id } = await post<{ id: string }>('dashboards', { name: 'Every morning', insightIds: [] })
+    const made = [
+      await post<{ id: string }>('insights', { name: 'Events', kind: 'trends', query }),
+      await post<{ id: string }>('insights', { name: 'All events', kind: 'trends', query }),
+    ]
+    const insightIds = made.map((insight) => insight.id)
+    const { id } = await post<{ id: string }>('dashboards', { name: 'Every morning', insightIds })
     for (const [place, name] of [
       ['/dashboards', 'Create dashboard'],
       [`/dashboards/${id}`, 'Rename'],
@@ -295,6 +409,17 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
         .poll(() => page.evaluate('document.activeElement?.innerText'), { message: place })
         .toBe(name)
     }
+    await open(`/dashboards/${id}`)
+    await button('Add insight').press('Enter')
+    await expect.poll(() => page.evaluate("document.activeElement?.getAttribute('name')")).toBe('insight')
+    await page.keyboard.press('Escape')
+
+    const orders = () =>
+      page
+        .getByRole('table', { name: 'Totals' })
+        .evaluateAll((tables) => tables.map((table) => table.querySelectorAll('[aria-sort]').length))
+    await page.getByRole('table', { name: 'Totals' }).last().getByRole('button', { name: 'Total' }).click()
+    await expect.poll(orders).toEqual([0, 1])
   })
 
   it('has had no error, refused request or violation of its policy', () => {

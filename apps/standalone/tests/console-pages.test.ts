@@ -43,7 +43,7 @@ const PLACES = [
   ['coupons', '/coupons'],
   ['redemptions', '/coupons/redemptions'],
   ['decisions', '/decisions'],
-  ['new-decision', '/decisions/new'],
+  ['new-decision', '/decisions/_new'],
   ['email', '/email'],
   ['new-trigger', '/email/new'],
   ['deliveries', '/email/deliveries'],
@@ -578,6 +578,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await confirm.getByRole('button', { name: 'Remove demo data' }).click()
     await banner.waitFor({ state: 'detached' })
     await page.getByRole('heading', { name: 'Send the first event' }).waitFor()
+    // The button that had the focus has disappeared.
+    await expect.poll(() => page.evaluate('document.activeElement?.id')).toBe('content')
     await open(page, '/links')
     const rows = page.getByRole('table', { name: 'Links' }).locator('tbody tr')
     await expect.poll(() => rows.allInnerTexts()).toEqual([expect.stringContaining('my-own')])

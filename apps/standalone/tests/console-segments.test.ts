@@ -120,7 +120,7 @@ describe.skipIf(CHROMIUM === undefined)('segments in the console', () => {
   })
 
   it('limits a rule of a decision', async () => {
-    await page.goto(`${project}/decisions/new`)
+    await page.goto(`${project}/decisions/_new`)
     await page.getByLabel('Key').fill('banner')
     await page.getByLabel('Condition').fill('{"!": {"var": "context.hidden"}}')
     await page.getByLabel('Limit rule 1 to').selectOption({ label: 'Regular customers' })

@@ -401,7 +401,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
   })
 
   it('creates a decision and shows its results', async () => {
-    await open('/decisions/new', 'New decision')
+    await open('/decisions/_new', 'New decision')
     await page.getByLabel('Key').fill('free-shipping')
     await button('Save decision').click()
     await page.getByRole('heading', { level: 1, name: 'free-shipping' }).waitFor()

@@ -11,7 +11,8 @@ import { Card, PageHeader } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
-import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 
@@ -43,23 +44,13 @@ export const Definition = () => {
     },
     { done: 'Definition archived', quiet: true, deletes: true },
   )
-  if (definition.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={definition.error} retry={() => void definition.refetch()} />
-      </Card>
-    )
-  if (!definition.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/catalog', params: { projectId }, label: 'Catalog' } as const
+  if (!definition.data) return <PageWithoutData title="Definition" back={back} query={definition} />
   const { name, description, version, schema } = definition.data
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/catalog', params: { projectId }, label: 'Catalog' }}
+        back={back}
         title={name}
         description={description}
         aside={<Badge>version {version}</Badge>}

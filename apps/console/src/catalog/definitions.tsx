@@ -11,7 +11,7 @@ import { changedColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, rowLinkClass, truncatedClass } from '../ui/table.tsx'
+import { DataTable, rowLinkClass, TruncatedName, truncatedClass } from '../ui/table.tsx'
 import { DefinitionForm } from './definition-form.tsx'
 import { CatalogHeader } from './header.tsx'
 
@@ -56,7 +56,7 @@ export const Definitions = () => {
               cell: ({ id, name, description }) => (
                 <>
                   <Link to="/p/$projectId/catalog/$id" params={{ projectId, id }} className={rowLinkClass}>
-                    {name}
+                    <TruncatedName>{name}</TruncatedName>
                   </Link>
                   {description && <span className={`${truncatedClass} text-muted`}>{description}</span>}
                 </>

@@ -12,7 +12,8 @@ import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
 import { formatNumber, formatPercent, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
-import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { Notice } from '../ui/states.tsx'
 import { AssignCode } from './assign-code.tsx'
 import { Codes } from './codes.tsx'
 import { formatDiscount } from './discount.ts'
@@ -47,18 +48,8 @@ export const Pool = () => {
       quiet: true,
     },
   )
-  if (pool.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={pool.error} retry={() => void pool.refetch()} />
-      </Card>
-    )
-  if (!pool.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/coupons', params: { projectId }, label: 'Coupons' } as const
+  if (!pool.data) return <PageWithoutData title="Pool" back={back} query={pool} />
   const {
     name,
     kind,
@@ -78,7 +69,7 @@ export const Pool = () => {
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/coupons', params: { projectId }, label: 'Coupons' }}
+        back={back}
         title={name}
         aside={<Status status={status} />}
         actions={

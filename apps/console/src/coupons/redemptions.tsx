@@ -131,7 +131,7 @@ const Redeemer = ({ redemption }: { redemption: Redemption }) => {
   return (
     <>
       {profileId ? (
-        <PersonLink id={profileId}>{userId ?? visitorId}</PersonLink>
+        <PersonLink id={profileId}>{userId ?? visitorId ?? profileId}</PersonLink>
       ) : (
         (userId ?? visitorId ?? '–')
       )}

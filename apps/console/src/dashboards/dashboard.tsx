@@ -12,8 +12,9 @@ import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Select } from '../ui/form.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
 import { RenameForm } from '../ui/rename-form.tsx'
-import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { EmptyState } from '../ui/states.tsx'
 import { addToDashboard, useInsights } from './dashboard-api.ts'
 import { Tile } from './tile.tsx'
 
@@ -43,18 +44,8 @@ export const DashboardPage = () => {
     },
     { done: 'Dashboard deleted', quiet: true, deletes: true },
   )
-  if (dashboard.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={dashboard.error} retry={() => void dashboard.refetch()} />
-      </Card>
-    )
-  if (!dashboard.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/dashboards', params: { projectId }, label: 'Dashboards' } as const
+  if (!dashboard.data) return <PageWithoutData title="Dashboard" back={back} query={dashboard} />
   const { name, insightIds } = dashboard.data
   const add = (
     <For atLeast="editor">
@@ -70,7 +61,7 @@ export const DashboardPage = () => {
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/dashboards', params: { projectId }, label: 'Dashboards' }}
+        back={back}
         title={name}
         actions={
           <For atLeast="editor">
@@ -135,7 +126,6 @@ const AddForm = ({ dashboard, onDone }: { dashboard: Dashboard; onDone: () => vo
     ({ insight = '' }: Record<string, string>) => addToDashboard(projectId, dashboard.id, insight),
     { quiet: true, onDone },
   )
-  if (insights.isPending) return <SkeletonLines lines={3} />
   return (
     <Form
       submit="Add"
@@ -153,7 +143,8 @@ const AddForm = ({ dashboard, onDone }: { dashboard: Dashboard; onDone: () => vo
           ['', 'Choose one'],
           ...left.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const),
         ]}
-        {...(left.length === 0 && { hint: 'There is no other insight: save one in Explore.' })}
+        {...(!insights.isPending &&
+          left.length === 0 && { hint: 'There is no other insight: save one in Explore.' })}
       />
     </Form>
   )

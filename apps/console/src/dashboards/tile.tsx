@@ -14,6 +14,7 @@ import { DEFAULT_RANGE, fitInterval, type Range, resolveRange } from '../explore
 import { TrendsChart, TrendsTotals } from '../explore/trends-result.tsx'
 import { Button } from '../ui/button.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { TableScope } from '../ui/table.tsx'
 
 /** Height of a chart on a tile, in pixels. */
 const HEIGHT = 200
@@ -97,7 +98,14 @@ export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) 
         {insight.error ? (
           <ErrorState error={insight.error} retry={() => void insight.refetch()} />
         ) : insight.data ? (
-          <TileResult key={insight.data.kind} insight={insight.data} kind={insight.data.kind} range={range} />
+          <TableScope value={insightId}>
+            <TileResult
+              key={insight.data.kind}
+              insight={insight.data}
+              kind={insight.data.kind}
+              range={range}
+            />
+          </TableScope>
         ) : (
           <SkeletonLines />
         )}

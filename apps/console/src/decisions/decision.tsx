@@ -7,11 +7,12 @@ import { useMay, useProjectId } from '../api/session.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Badge, Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
-import { Card, PageHeader } from '../ui/card.tsx'
+import { PageHeader } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { showTab } from '../ui/page-tabs.tsx'
-import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { Notice } from '../ui/states.tsx'
 import { asIn, statusIn } from './draft.ts'
 import { DecisionEditor } from './editor.tsx'
 import { EnvironmentSelect, PRODUCTION } from './environment-select.tsx'
@@ -70,18 +71,8 @@ export const DecisionPage = () => {
       quiet: true,
     },
   )
-  if (read.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={read.error} retry={() => void read.refetch()} />
-      </Card>
-    )
-  if (!read.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/decisions', params: { projectId }, label: 'Decisions' } as const
+  if (!read.data) return <PageWithoutData title={key} back={back} query={read} />
   const { decision, etag } = read.data
   const { name, version, warnings = [], description } = decision
   const status = statusIn(decision, environment)
@@ -92,7 +83,7 @@ export const DecisionPage = () => {
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/decisions', params: { projectId }, label: 'Decisions' }}
+        back={back}
         title={name || key}
         description={description ?? (name ? key : undefined)}
         aside={

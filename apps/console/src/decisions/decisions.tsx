@@ -25,7 +25,7 @@ export const Decisions = () => {
   )
   const create = (
     <For atLeast="editor">
-      <Link to="/p/$projectId/decisions/new" params={{ projectId }} className={buttonClass('primary')}>
+      <Link to="/p/$projectId/decisions/_new" params={{ projectId }} className={buttonClass('primary')}>
         <Icon name="plus" /> Create decision
       </Link>
     </For>

@@ -7,7 +7,7 @@ import type { CouponPool, Decision, MeteringSelector, Segment } from '../api/typ
 import { useNavigateFromHere } from '../api/url-state.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
-import { Form, Input, Select } from '../ui/form.tsx'
+import { Form, Input, NumberInput, Select } from '../ui/form.tsx'
 import { LeavePrompt } from '../ui/leave-prompt.tsx'
 import { asIn, bodyOf, type Draft, editOf, followDecision, newId, newMetric, newRule } from './draft.ts'
 import { PRODUCTION } from './environment-select.tsx'
@@ -261,14 +261,13 @@ export const DecisionEditor = ({
             </div>
           </Card>
           <Card padded>
-            <Input
+            <NumberInput
               label="Holdout, percent"
-              type="number"
               min={0}
               max={100}
               step="0.01"
               value={draft.holdout}
-              onChange={(event) => change({ holdout: Number(event.target.value) })}
+              onCommit={(value) => change({ holdout: value })}
               hint="So many people always get the fallback, to compare all others with."
               className="max-w-sm"
             />

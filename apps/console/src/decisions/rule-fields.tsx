@@ -1,7 +1,15 @@
 import { Slider } from '@base-ui/react/slider'
 import type { Segment } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
-import { fromLocalInput, Input, LOCAL_TIME_HINT, Select, TextArea, toLocalInput } from '../ui/form.tsx'
+import {
+  fromLocalInput,
+  Input,
+  LOCAL_TIME_HINT,
+  NumberInput,
+  Select,
+  TextArea,
+  toLocalInput,
+} from '../ui/form.tsx'
 import { formatPercentage } from '../ui/format.tsx'
 import { toasts } from '../ui/toasts.tsx'
 import { type Draft, newStep, withSegment } from './draft.ts'
@@ -87,16 +95,13 @@ export const RuleShares = ({ variants, ...props }: PartProps & { variants: Draft
       {rule.variant === '' && (
         <div className="grid grid-cols-2 items-end gap-3 sm:grid-cols-4">
           {variants.map(({ id, key }) => (
-            <Input
+            <NumberInput
               key={id}
               label={`Weight of ${key}`}
-              type="number"
               min={0}
               step="any"
               value={rule.weights[id] ?? 1}
-              onChange={(event) =>
-                onChange({ weights: { ...rule.weights, [id]: Number(event.target.value) } })
-              }
+              onCommit={(value) => onChange({ weights: { ...rule.weights, [id]: value } })}
             />
           ))}
         </div>
@@ -159,15 +164,14 @@ const RampFields = ({ rule: { ramp }, number, onChange }: PartProps) => {
             value={toLocalInput(at)}
             onChange={(event) => setStep(id, { at: fromLocalInput(event.target.value) ?? '' })}
           />
-          <Input
+          <NumberInput
             label={`Percent, step ${index + 1}`}
-            type="number"
             required
             min={0}
             max={100}
             step="0.01"
             value={percentage}
-            onChange={(event) => setStep(id, { percentage: Number(event.target.value) })}
+            onCommit={(value) => setStep(id, { percentage: value })}
           />
           <Button
             look="quiet"

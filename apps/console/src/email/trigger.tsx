@@ -6,10 +6,10 @@ import { useProjectId } from '../api/session.ts'
 import { useNavigateFromHere } from '../api/url-state.ts'
 import { Status } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
-import { Card, PageHeader } from '../ui/card.tsx'
+import { PageHeader } from '../ui/card.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { formatNumber } from '../ui/format.tsx'
-import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
 import { TriggerEditor } from './trigger-editor.tsx'
 
 /** One trigger, or a new one. */
@@ -56,18 +56,7 @@ export const Trigger = () => {
         />
       </>
     )
-  if (trigger.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={trigger.error} retry={() => void trigger.refetch()} />
-      </Card>
-    )
-  if (!trigger.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  if (!trigger.data) return <PageWithoutData title="Trigger" back={back} query={trigger} />
   const { name, status } = trigger.data
   return (
     <>

@@ -11,7 +11,8 @@ import { Card, Facts, PageHeader } from '../ui/card.tsx'
 import { CopyButton, Json } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
-import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { Notice } from '../ui/states.tsx'
 import { DomainForm } from './domain-form.tsx'
 
 /** One domain of the project's short links, with the DNS record that verifies it. */
@@ -38,23 +39,13 @@ export const LinkDomainPage = () => {
     },
     { done: 'Domain deleted', quiet: true, deletes: true },
   )
-  if (domain.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={domain.error} retry={() => void domain.refetch()} />
-      </Card>
-    )
-  if (!domain.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/links/domains', params: { projectId }, label: 'Domains' } as const
+  if (!domain.data) return <PageWithoutData title="Domain" back={back} query={domain} />
   const { host, verifiedAt } = domain.data
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/links/domains', params: { projectId }, label: 'Domains' }}
+        back={back}
         title={host}
         aside={<Verification verifiedAt={verifiedAt} />}
         actions={

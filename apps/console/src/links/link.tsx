@@ -14,6 +14,7 @@ import { CopyButton } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { formatCountry, formatNumber, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
 import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
 import { LinkForm } from './link-form.tsx'
 import { formatRevenue } from './revenue.ts'
@@ -45,25 +46,15 @@ export const LinkPage = () => {
     done: 'Link archived',
     quiet: true,
   })
-  if (link.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={link.error} retry={() => void link.refetch()} />
-      </Card>
-    )
-  if (!link.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/links', params: { projectId }, label: 'Links' } as const
+  if (!link.data) return <PageWithoutData title="Link" back={back} query={link} />
   const { code, shortUrl, destination, status, campaign, tags, expiresAt, clickLimit, createdAt } = link.data
   const domain = domains.find(({ id: one }) => one === link.data.domainId)
   const qr = `/api/projects/${projectId}/links/${id}/qr`
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/links', params: { projectId }, label: 'Links' }}
+        back={back}
         title={code}
         aside={<Status status={status} />}
         actions={

@@ -1,46 +1,30 @@
 import { useEffect } from 'react'
-import { api, unwrap } from '../api/client.ts'
-import { useList } from '../api/pages.ts'
-import { useProjectId } from '../api/session.ts'
 import type { WaymarkEvent } from '../api/types.ts'
 import { FirstEvent } from '../home/first-key.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { formatCount, Time } from '../ui/format.tsx'
 import { EmptyState, Notice } from '../ui/states.tsx'
-import { type Column, DataTable, NarrowLine, rowLinkClass } from '../ui/table.tsx'
+import { type Column, DataTable, NarrowLine, rowLinkClass, TruncatedName } from '../ui/table.tsx'
 import { EventDrawer, useOpenEvent } from './event-drawer.tsx'
-import { useLiveEvents } from './use-live-events.ts'
-
-export type EventFilters = { eventName?: string; visitorId?: string; userId?: string; eventId?: string }
+import { type EventFilters, useLiveEvents } from './use-live-events.ts'
 
 /** The newest events, as they arrive. A hidden page does not request any. */
 export const EventRows = ({
   filters,
-  limit = 50,
+  limit,
   paused = false,
   onStream,
 }: {
   filters: EventFilters
+  /** How many to show. Without it, all can be loaded. */
   limit?: number
   paused?: boolean
   /** Receives whether new events arrive. */
   onStream?: (open: boolean) => void
 }) => {
-  const projectId = useProjectId()
-  const key = [projectId, 'events', filters, limit]
-  const { eventId, ...streamed } = filters
-  // One event by its id does not change.
-  const { open: isStreaming, skipped } = useLiveEvents(key, streamed, paused || Boolean(eventId))
+  const { list, isStreaming, skipped } = useLiveEvents(filters, limit, paused)
   useEffect(() => onStream?.(isStreaming), [onStream, isStreaming])
-  const list = useList(key, (cursor) =>
-    unwrap(
-      api.GET('/api/projects/{projectId}/events', {
-        params: { path: { projectId }, query: { limit, ...filters, ...cursor } },
-      }),
-    ),
-  )
   const [open, setOpen, close] = useOpenEvent(list.rows)
-  const shown = limit < 50 ? { ...list, rows: list.rows.slice(0, limit), hasNextPage: false } : list
   const isFiltered = Object.keys(filters).length > 0
   return (
     <>
@@ -53,7 +37,7 @@ export const EventRows = ({
       <DataTable
         label="Events"
         columns={columns(setOpen)}
-        list={shown}
+        list={list}
         keyOf={({ eventId }) => eventId}
         onOpen={setOpen}
         empty={
@@ -78,7 +62,7 @@ const columns = (open: (event: WaymarkEvent) => void): Column<WaymarkEvent>[] =>
     cell: (event) => (
       <span className="flex flex-wrap items-center gap-2">
         <button type="button" onClick={() => open(event)} className={rowLinkClass}>
-          {event.eventName}
+          <TruncatedName>{event.eventName}</TruncatedName>
         </button>
         {event.warnings.length > 0 && (
           <Badge tone="warning">{formatCount(event.warnings.length, 'warning')}</Badge>
@@ -93,14 +77,19 @@ const columns = (open: (event: WaymarkEvent) => void): Column<WaymarkEvent>[] =>
   {
     title: 'Person',
     cell: ({ userId, visitorId }) => (
-      <span className="block max-w-52 truncate">{userId ?? visitorId ?? '–'}</span>
+      <span
+        title={userId ?? visitorId ?? undefined}
+        className="block max-w-[28cqw] truncate @2xl:max-w-[min(13rem,20cqw)]"
+      >
+        {userId ?? visitorId ?? '–'}
+      </span>
     ),
   },
   {
     title: 'Page or source',
     wide: true,
     cell: ({ context }) => (
-      <span className="block max-w-64 truncate text-muted">
+      <span className="block max-w-[min(16rem,18cqw)] truncate text-muted">
         {context.path ?? context.utm.campaign ?? context.referrerHost ?? '–'}
       </span>
     ),

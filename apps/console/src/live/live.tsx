@@ -4,8 +4,9 @@ import { useUrlState } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { FilterInput } from '../ui/filter-input.tsx'
-import { type EventFilters, EventRows } from './event-rows.tsx'
+import { EventRows } from './event-rows.tsx'
 import { ExportEvents } from './export-events.tsx'
+import type { EventFilters } from './use-live-events.ts'
 
 const FILTERS = ['eventName', 'userId', 'visitorId', 'eventId'] as const
 type Filter = (typeof FILTERS)[number]

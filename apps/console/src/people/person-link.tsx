@@ -1,18 +1,18 @@
 import { Link } from '@tanstack/react-router'
-import type { ReactNode } from 'react'
 import { useProjectId } from '../api/session.ts'
 import { rowLinkClass } from '../ui/table.tsx'
 
 /** A link to the page of a person. */
-export const PersonLink = ({ id, children }: { id: string; children: ReactNode }) => {
+export const PersonLink = ({ id, children: name }: { id: string; children: string }) => {
   const projectId = useProjectId()
   return (
     <Link
       to="/p/$projectId/people/$id"
       params={{ projectId, id }}
-      className={`block max-w-64 truncate ${rowLinkClass}`}
+      title={name}
+      className={`block max-w-[min(16rem,40cqw)] truncate ${rowLinkClass}`}
     >
-      {children}
+      {name}
     </Link>
   )
 }

@@ -14,8 +14,9 @@ import { Json } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { saveAs } from '../ui/download.ts'
 import { formatMoney, Time } from '../ui/format.tsx'
-import { EmptyState, ErrorState, SkeletonLines } from '../ui/states.tsx'
-import { DataTable, NarrowLine, rowLinkClass } from '../ui/table.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { EmptyState } from '../ui/states.tsx'
+import { DataTable, NarrowLine, rowLinkClass, TruncatedName } from '../ui/table.tsx'
 
 /** The display name of a person. */
 export const nameOf = ({ traits, userId, visitorIds, id }: Profile): string => {
@@ -48,23 +49,13 @@ export const Person = () => {
     },
     { done: 'The person is being erased from every store', quiet: true, deletes: true },
   )
-  if (profile.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={profile.error} retry={() => void profile.refetch()} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/people', params: { projectId }, label: 'People' } as const
   const person = profile.data
-  if (!person)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  if (!person) return <PageWithoutData title="Person" back={back} query={profile} />
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/people', params: { projectId }, label: 'People' }}
+        back={back}
         title={nameOf(person)}
         aside={
           <Badge tone={person.userId ? 'good' : 'neutral'}>{person.userId ? 'known' : 'anonymous'}</Badge>
@@ -168,13 +159,15 @@ const Timeline = ({ id }: { id: string }) => {
               <>
                 {event ? (
                   <button type="button" onClick={() => setOpen(event)} className={rowLinkClass}>
-                    {event.eventName}
+                    <TruncatedName>{event.eventName}</TruncatedName>
                   </button>
                 ) : conversion ? (
                   <span>
-                    {conversion.eventName}
+                    <TruncatedName>{conversion.eventName}</TruncatedName>
                     {conversion.amount !== null && conversion.currency && (
-                      <> · {formatMoney(conversion.amount, conversion.currency)}</>
+                      <span className="block text-muted">
+                        {formatMoney(conversion.amount, conversion.currency)}
+                      </span>
                     )}
                   </span>
                 ) : (

@@ -5,7 +5,7 @@ import { useProjectId } from '../api/session.ts'
 import { FirstEvent } from '../home/first-key.tsx'
 import { formatCountry, Time } from '../ui/format.tsx'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable, NarrowLine } from '../ui/table.tsx'
+import { DataTable, NarrowLine, TruncatedName } from '../ui/table.tsx'
 import { PersonLink } from './person-link.tsx'
 
 /** The people of the latest events, each once. */
@@ -51,7 +51,7 @@ export const RecentPeople = () => {
           sort: ({ event }) => event,
           cell: ({ event, at }) => (
             <>
-              {event}
+              <TruncatedName>{event}</TruncatedName>
               <NarrowLine>
                 <Time at={at} as="ago" />
               </NarrowLine>

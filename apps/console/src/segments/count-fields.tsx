@@ -1,6 +1,6 @@
 import { useEventNames } from '../api/known-events.ts'
 import { Button } from '../ui/button.tsx'
-import { Input, Select } from '../ui/form.tsx'
+import { NumberInput, Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { Pick } from '../ui/pick.tsx'
 import { COUNT_OPERATORS, type Count, MAX_COUNT, MAX_COUNTS, MAX_DAYS } from './condition.ts'
@@ -22,7 +22,7 @@ export const CountFields = ({
         const change = (part: Partial<Count>) => onChange(counts.with(place, { ...count, ...part }))
         return (
           <fieldset
-            // biome-ignore lint/suspicious/noArrayIndexKey: counts have no identity, and their fields no state of their own
+            // biome-ignore lint/suspicious/noArrayIndexKey: counts have no identity, and their fields no state that outlives their focus
             key={place}
             className="flex flex-col gap-2 rounded-lg bg-subtle/60 p-2.5"
           >
@@ -55,21 +55,19 @@ export const CountFields = ({
                 options={OPTIONS}
                 onChange={(event) => change({ op: event.target.value as Count['op'] })}
               />
-              <Input
+              <NumberInput
                 label="Times"
-                type="number"
                 min={0}
                 max={MAX_COUNT}
                 value={count.value}
-                onChange={(event) => change({ value: Number(event.target.value) })}
+                onCommit={(value) => change({ value })}
               />
-              <Input
+              <NumberInput
                 label="In days"
-                type="number"
                 min={1}
                 max={MAX_DAYS}
                 value={count.days}
-                onChange={(event) => change({ days: Number(event.target.value) })}
+                onCommit={(value) => change({ days: value })}
               />
             </div>
           </fieldset>

@@ -8,7 +8,8 @@ import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
-import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { Notice } from '../ui/states.tsx'
 import { wordsOf } from './condition.ts'
 import { SegmentForm } from './segment-form.tsx'
 import { SegmentPeople } from './segment-people.tsx'
@@ -36,28 +37,14 @@ export const SegmentPage = () => {
     },
     { done: 'Segment deleted', quiet: true, deletes: true },
   )
-  if (segment.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={segment.error} retry={() => void segment.refetch()} />
-      </Card>
-    )
-  if (!segment.data)
-    return (
-      <Card>
-        <SkeletonLines lines={6} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/people/segments', params: { projectId }, label: 'Segments' } as const
+  if (!segment.data) return <PageWithoutData title={key} back={back} query={segment} lines={6} />
   const { name, condition, countsComplete } = segment.data
   // Not in a dialog, which would hide the suggestions of its fields from screen readers.
   if (dialog === 'edit')
     return (
       <>
-        <PageHeader
-          back={{ to: '/p/$projectId/people/segments', params: { projectId }, label: 'Segments' }}
-          title={name}
-          description={key}
-        />
+        <PageHeader back={back} title={name} description={key} />
         <Card title={`Edit ${name}`} padded>
           <SegmentForm segment={segment.data} onDone={closeDialog} onCancel={closeDialog} />
         </Card>
@@ -66,7 +53,7 @@ export const SegmentPage = () => {
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/people/segments', params: { projectId }, label: 'Segments' }}
+        back={back}
         title={name}
         description={key}
         actions={

@@ -139,7 +139,8 @@ export const AccountSettings = () => {
                     : 'Set up your own first.'
                 }
                 checked={account.tenant.requiresSecondFactor}
-                disabled={!isOwner || !account.user.hasSecondFactor || requireFactor.isPending}
+                disabled={!isOwner || !account.user.hasSecondFactor}
+                busy={requireFactor.isPending}
                 onChange={(required) => requireFactor.mutate(required)}
               />
             </div>

@@ -13,7 +13,7 @@ import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { parseJson } from '../ui/parse-json.ts'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { DataTable, TruncatedName } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
 
 /** The metering selectors of the project. */
@@ -72,7 +72,11 @@ export const Conversions = () => {
           columns={[
             {
               title: 'Event',
-              cell: ({ eventName }) => <span className="font-medium">{eventName}</span>,
+              cell: ({ eventName }) => (
+                <span className="font-medium">
+                  <TruncatedName>{eventName}</TruncatedName>
+                </span>
+              ),
               sort: ({ eventName }) => eventName,
             },
             { title: 'Amount', cell: ({ amountProperty }) => amountProperty ?? '–' },

@@ -58,12 +58,11 @@ export const Environments = () => {
         ))}
       </ul>
       <Form
-        key={environments.length}
         submit="Add environment"
         busy={create.isPending}
         error={create.error}
         names={['key', 'name']}
-        onSubmit={(values) => create.mutate(values)}
+        onSubmit={(values, form) => create.mutate(values, { onSuccess: () => form.reset() })}
       >
         <div className="grid gap-3 sm:grid-cols-2">
           <Input

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useMay, useProject, useProjectId } from '../api/session.ts'
@@ -80,7 +80,7 @@ export const ProjectSettings = () => {
           {settings.isLoadingError ? (
             <ErrorState error={settings.error} retry={() => void settings.refetch()} />
           ) : settings.data ? (
-            <SettingsForm key={JSON.stringify(settings.data)} settings={settings.data} />
+            <SettingsForm settings={settings.data} />
           ) : (
             // About as high as the form, so that the cards below do not move.
             <SkeletonLines lines={24} />
@@ -117,37 +117,71 @@ export const ProjectSettings = () => {
   )
 }
 
-const SettingsForm = ({ settings }: { settings: Settings }) => {
+/** The settings of the form, with the defaults of those that are not set. */
+const withDefaults = ({
+  ingestValidation,
+  ipStorage = 'truncate',
+  retentionDays,
+  identityVerification = 'optional',
+  identifyEvents = false,
+  archiveEvents = false,
+  deniedTraits = [],
+}: Settings) => ({
+  ingestValidation: {
+    mode: ingestValidation?.mode ?? 'warn',
+    rejectUnknownEvents: ingestValidation?.rejectUnknownEvents ?? false,
+  },
+  ipStorage,
+  retentionDays: retentionDays ?? null,
+  identityVerification,
+  identifyEvents,
+  archiveEvents,
+  deniedTraits,
+})
+type FormSettings = ReturnType<typeof withDefaults>
+
+/** Keeps what is typed when the settings are read again, and saves only what the user has changed. */
+const SettingsForm = ({ settings: read }: { settings: Settings }) => {
   const projectId = useProjectId()
   const isAdmin = useMay('admin')
-  const [rejectUnknown, setRejectUnknown] = useState(settings.ingestValidation?.rejectUnknownEvents ?? false)
+  const [settings] = useState(() => withDefaults(read))
+  const saved = useRef(settings)
+  const [rejectUnknown, setRejectUnknown] = useState(settings.ingestValidation.rejectUnknownEvents)
   const [verify, setVerify] = useState(settings.identityVerification === 'required')
-  const [identifyEvents, setIdentifyEvents] = useState(settings.identifyEvents ?? false)
-  const [archiveEvents, setArchiveEvents] = useState(settings.archiveEvents ?? false)
+  const [identifyEvents, setIdentifyEvents] = useState(settings.identifyEvents)
+  const [archiveEvents, setArchiveEvents] = useState(settings.archiveEvents)
   const save = useChange(
-    (values: Record<string, string>) =>
-      unwrap(
+    async (next: FormSettings) => {
+      const changed = Object.entries(next).filter(
+        ([name, value]) =>
+          JSON.stringify(value) !== JSON.stringify(saved.current[name as keyof FormSettings]),
+      )
+      await unwrap(
         api.PATCH('/api/projects/{projectId}/settings', {
           params: { path: { projectId } },
-          body: {
-            ingestValidation: {
-              mode: VALIDATION_MODES.find(([mode]) => mode === values.mode)?.[0] ?? 'warn',
-              rejectUnknownEvents: rejectUnknown,
-            },
-            ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
-            retentionDays: values.retentionDays ? Number(values.retentionDays) : null,
-            identityVerification: verify ? 'required' : 'optional',
-            identifyEvents,
-            archiveEvents,
-            deniedTraits: (values.deniedTraits ?? '')
-              .split(',')
-              .map((name) => name.trim())
-              .filter(Boolean),
-          },
+          body: Object.fromEntries(changed),
         }),
-      ),
+      )
+      saved.current = next
+    },
     { done: 'Settings saved', quiet: true },
   )
+  const submit = (values: Record<string, string>) =>
+    save.mutate({
+      ingestValidation: {
+        mode: VALIDATION_MODES.find(([mode]) => mode === values.mode)?.[0] ?? 'warn',
+        rejectUnknownEvents: rejectUnknown,
+      },
+      ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
+      retentionDays: values.retentionDays ? Number(values.retentionDays) : null,
+      identityVerification: verify ? 'required' : 'optional',
+      identifyEvents,
+      archiveEvents,
+      deniedTraits: (values.deniedTraits ?? '')
+        .split(',')
+        .map((name) => name.trim())
+        .filter(Boolean),
+    })
   return (
     <fieldset disabled={!isAdmin}>
       <Form
@@ -155,13 +189,13 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
         busy={save.isPending}
         error={save.error}
         names={['deniedTraits', 'retentionDays']}
-        onSubmit={(values) => save.mutate(values)}
+        onSubmit={submit}
       >
         {!isAdmin && <p className="text-muted">Only admins may change these.</p>}
         <Select
           label="Checking events against the catalog"
           name="mode"
-          defaultValue={settings.ingestValidation?.mode ?? 'warn'}
+          defaultValue={settings.ingestValidation.mode}
           options={VALIDATION_MODES}
           hint="Of events that do not fit their schema."
         />
@@ -175,7 +209,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
         <Select
           label="IP addresses"
           name="ip"
-          defaultValue={settings.ipStorage ?? 'truncate'}
+          defaultValue={settings.ipStorage}
           options={[
             ['truncate', 'Shorten before storing'],
             ['keep', 'Store as they are'],
@@ -190,7 +224,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           max={3650}
           placeholder="Forever"
           hint="Older events are deleted within a day and do not come back. Left empty, all are kept."
-          defaultValue={settings.retentionDays}
+          defaultValue={settings.retentionDays ?? ''}
         />
         <Switch
           label="Archive events"
@@ -203,7 +237,7 @@ const SettingsForm = ({ settings }: { settings: Settings }) => {
           label="Traits never to store"
           name="deniedTraits"
           placeholder="birthday, phone"
-          defaultValue={settings.deniedTraits?.join(', ')}
+          defaultValue={settings.deniedTraits.join(', ')}
         />
         <Switch
           label="Browsers must prove user ids"

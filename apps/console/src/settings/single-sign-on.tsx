@@ -237,7 +237,8 @@ const Policy = ({ tenantId }: { tenantId: string }) => {
       <Switch
         label="Only with a provider"
         checked={policy.data?.oidcOnly ?? false}
-        disabled={policy.data === undefined || change.isPending}
+        disabled={policy.data === undefined}
+        busy={change.isPending}
         onChange={(oidcOnly) => change.mutate(oidcOnly)}
         hint="Members reach the projects of the company only after a sign-in with a provider. Owners still reach their own projects with their password, in case the provider is not available."
       />

@@ -41,7 +41,7 @@ const useCommands = (): Command[] => {
           {
             label: 'Create a decision',
             icon: 'plus',
-            run: () => void navigate({ to: '/p/$projectId/decisions/new', params }),
+            run: () => void navigate({ to: '/p/$projectId/decisions/_new', params }),
           },
           {
             label: 'Webhooks',

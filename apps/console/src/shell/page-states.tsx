@@ -1,6 +1,6 @@
 import { type ErrorComponentProps, Link } from '@tanstack/react-router'
 import { buttonClass } from '../ui/button.tsx'
-import { Card } from '../ui/card.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
 import { EmptyState, ErrorState, Skeleton, SkeletonLines } from '../ui/states.tsx'
 
 export const PageLoading = () => (
@@ -13,13 +13,17 @@ export const PageLoading = () => (
 )
 
 export const PageError = ({ error, reset }: ErrorComponentProps) => (
-  <Card>
-    <ErrorState error={error} retry={reset} />
-  </Card>
+  <>
+    <PageHeader title="This page does not work" />
+    <Card>
+      <ErrorState error={error} retry={reset} />
+    </Card>
+  </>
 )
 
 export const NotFound = () => (
   <EmptyState
+    isPage
     icon="search"
     title="There is no such page"
     action={

@@ -53,7 +53,7 @@ export const Shell = () => {
           {project ? (
             <Outlet />
           ) : (
-            <EmptyState icon="alert" title="There is no such project">
+            <EmptyState isPage icon="alert" title="There is no such project">
               It was archived, or you are not a member of it. Choose another project in the menu at the top
               left.
             </EmptyState>

@@ -16,7 +16,7 @@ const LOOKS: Record<Look, string> = {
 /** The styles of buttons and of links that look like buttons. */
 export const buttonClass = (look: Look = 'secondary', small = false): string =>
   `inline-flex shrink-0 items-center justify-center gap-1.5 rounded-lg border font-medium whitespace-nowrap transition-colors ` +
-  `disabled:cursor-not-allowed disabled:opacity-50 ${small ? 'h-7 px-2 text-[0.93rem]' : 'h-9 px-3'} ${LOOKS[look]}`
+  `disabled:cursor-not-allowed disabled:opacity-50 aria-disabled:cursor-not-allowed aria-disabled:opacity-50 ${small ? 'h-7 px-2 text-[0.93rem]' : 'h-9 px-3'} ${LOOKS[look]}`
 
 type Props = ComponentProps<'button'> & {
   look?: Look
@@ -26,11 +26,13 @@ type Props = ComponentProps<'button'> & {
   busy?: boolean
 }
 
-export const Button = ({ look, small, icon, busy, children, className = '', disabled, ...props }: Props) => (
+export const Button = ({ look, small, icon, busy, children, className = '', onClick, ...props }: Props) => (
   <button
     type="button"
     {...props}
-    disabled={disabled || busy}
+    // A button that is `disabled` while its action runs would lose the focus.
+    aria-disabled={busy || undefined}
+    onClick={busy ? (event) => event.preventDefault() : onClick}
     className={`${buttonClass(look, small)} ${className}`}
   >
     {busy ? <Spinner /> : icon && <Icon name={icon} />}

@@ -95,7 +95,9 @@ export const BarList = ({
       {rows.map(({ name, value }) => (
         <li key={name} className="flex flex-col gap-1">
           <span className="flex justify-between gap-3">
-            <span className="truncate">{name}</span>
+            <span title={name} className="truncate">
+              {name}
+            </span>
             <span className="tabular-nums">{formatNumber(value)}</span>
           </span>
           <progress

@@ -35,8 +35,8 @@ export const Form = ({
   onEdit,
   names = [],
 }: {
-  /** Receives the values of the fields by name. */
-  onSubmit: (values: Record<string, string>) => void
+  /** Receives the values of the fields by name, and the form. */
+  onSubmit: (values: Record<string, string>, form: HTMLFormElement) => void
   /** The label of the button; none for a form that the user may only read. */
   submit: string | undefined
   busy?: boolean
@@ -62,7 +62,7 @@ export const Form = ({
       onSubmit={(event) => {
         event.preventDefault()
         const entries = [...new FormData(event.currentTarget)].map(([name, value]) => [name, `${value}`])
-        onSubmit(Object.fromEntries(entries))
+        onSubmit(Object.fromEntries(entries), event.currentTarget)
       }}
       className="flex flex-col gap-4"
     >
@@ -128,36 +128,38 @@ export const Suggest = ({ options, ...props }: InputProps & { options: readonly 
   )
 }
 
-/** A field for a whole number, which is committed whenever it is valid. While it is typed it may be empty. */
-export const IntegerInput = ({
-  value,
-  min,
-  max,
-  onCommit,
-  ...props
-}: FieldProps & {
+type NumberProps = Omit<InputProps, 'value' | 'type' | 'onChange' | 'onBlur'> & {
   value: number | undefined
-  min: number
-  max: number
   onCommit: (value: number) => void
-}) => {
+  /** Whether a number is committed; all are without it. */
+  fits?: (value: number) => boolean
+}
+
+/** A field for a number, which is committed as it is typed. Until the field loses the focus, it may be empty. */
+export const NumberInput = ({ value, onCommit, fits = () => true, ...props }: NumberProps) => {
   const [draft, setDraft] = useState<string>()
   return (
     <Input
+      required
       {...props}
       type="number"
-      min={min}
-      max={max}
       value={draft ?? value}
       onChange={({ target }) => {
         setDraft(target.value)
-        const number = Number(target.value)
-        if (Number.isInteger(number) && number >= min && number <= max) onCommit(number)
+        if (target.value !== '' && fits(Number(target.value))) onCommit(Number(target.value))
       }}
       onBlur={() => setDraft(undefined)}
     />
   )
 }
+
+/** A field for a whole number, which is committed whenever it is valid. */
+export const IntegerInput = (props: Omit<NumberProps, 'fits'> & { min: number; max: number }) => (
+  <NumberInput
+    {...props}
+    fits={(value) => Number.isInteger(value) && value >= props.min && value <= props.max}
+  />
+)
 
 type TextAreaProps = FieldProps & Omit<ComponentProps<'textarea'>, 'name' | 'className'> & { code?: boolean }
 
@@ -210,12 +212,15 @@ export const Switch = ({
   checked,
   onChange,
   disabled = false,
+  busy = false,
 }: {
   label: string
   hint?: ReactNode
   checked: boolean
   onChange: (checked: boolean) => void
   disabled?: boolean
+  /** Whether its change is being saved. It then keeps the focus. */
+  busy?: boolean
 }) => (
   <BaseField.Root className="flex flex-col gap-1">
     <BaseField.Label className="flex items-center gap-2.5 font-medium">
@@ -223,7 +228,8 @@ export const Switch = ({
         checked={checked}
         onCheckedChange={onChange}
         disabled={disabled}
-        className="flex h-5 w-9 shrink-0 rounded-full bg-line-strong p-0.5 transition-colors data-checked:bg-accent data-disabled:opacity-50"
+        readOnly={busy}
+        className="flex h-5 w-9 shrink-0 rounded-full bg-line-strong p-0.5 transition-colors data-checked:bg-accent data-disabled:opacity-50 data-readonly:opacity-50"
       >
         <BaseSwitch.Thumb className="size-4 rounded-full bg-surface shadow-card transition-transform data-checked:translate-x-4" />
       </BaseSwitch.Root>

@@ -38,23 +38,28 @@ export const ErrorState = ({ error, retry }: { error: unknown; retry?: () => voi
   </div>
 )
 
+const TITLE = 'max-w-full text-lg font-semibold break-words'
+
 /** Explains an empty list and what to do next. */
 export const EmptyState = ({
   icon,
   title,
   children,
   action,
+  isPage = false,
 }: {
   icon: IconName
   title: string
   children?: ReactNode
   action?: ReactNode
+  /** Whether it is all that the page shows, so that its title is the heading of the page. */
+  isPage?: boolean
 }) => (
   <div className="mx-auto flex max-w-xl flex-col items-center gap-3 px-4 py-12 text-center">
     <span className="grid size-11 place-items-center rounded-xl bg-accent-soft text-accent-text">
       <Icon name={icon} className="size-5" />
     </span>
-    <h2 className="max-w-full text-lg font-semibold break-words">{title}</h2>
+    {isPage ? <h1 className={TITLE}>{title}</h1> : <h2 className={TITLE}>{title}</h2>}
     {children && <div className="w-full text-muted">{children}</div>}
     {action && <div className="mt-1 flex flex-wrap justify-center gap-2">{action}</div>}
   </div>

@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect, useMemo } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useMemo } from 'react'
 import type { List } from '../api/pages.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Button } from './button.tsx'
@@ -32,6 +32,13 @@ export const rowLinkClass = 'rounded font-medium hover:underline'
 /** The class of text that is cut off where it would take the place of the other columns. */
 export const truncatedClass = 'block max-w-[45vw] truncate sm:max-w-96'
 
+/** A name of any length in a cell, cut off at a part of the width of its table. */
+export const TruncatedName = ({ children }: { children: string }) => (
+  <span title={children} className="block max-w-[45cqw] truncate @2xl:max-w-[30cqw]">
+    {children}
+  </span>
+)
+
 /** Text or actions below the first line of a cell, for a column that is hidden where the table is narrow. */
 export const NarrowLine = ({ children }: { children: ReactNode }) => (
   <span className="block w-full text-muted @2xl:hidden">{children}</span>
@@ -45,9 +52,13 @@ const SORTED_ROWS = 500
 
 type Order = { title: string; down: boolean }
 
+/** Distinguishes tables of the same label on a page, each of which has its own order. */
+export const TableScope = createContext('')
+
 /** The order of a table as a parameter of the URL: the heading of the column, after `-` when it is descending. */
 const useUrlOrder = (label: string): [Order | undefined, (order: Order) => void] => {
-  const name = `sort-${label.toLowerCase().replaceAll(/\W+/g, '-')}`
+  const scope = useContext(TableScope)
+  const name = `sort-${`${label} ${scope}`.trim().toLowerCase().replaceAll(/\W+/g, '-')}`
   const [{ [name]: text = '' }, set] = useUrlState<string>()
   const down = text.startsWith('-')
   const title = down ? text.slice(1) : text

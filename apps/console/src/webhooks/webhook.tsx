@@ -13,7 +13,8 @@ import { Card, Facts, PageHeader } from '../ui/card.tsx'
 import { Json } from '../ui/code.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Time } from '../ui/format.tsx'
-import { ErrorState, Notice, SkeletonLines } from '../ui/states.tsx'
+import { PageWithoutData } from '../ui/page-without-data.tsx'
+import { Notice } from '../ui/states.tsx'
 import { Deliveries } from './deliveries.tsx'
 import { SecretDialog } from './secret-dialog.tsx'
 import { WebhookForm } from './webhook-form.tsx'
@@ -63,18 +64,8 @@ export const WebhookPage = () => {
     { done: 'Webhook deleted', quiet: true, deletes: true },
   )
   if (!mayRead) return <EditorsOnly />
-  if (webhook.isLoadingError)
-    return (
-      <Card>
-        <ErrorState error={webhook.error} retry={() => void webhook.refetch()} />
-      </Card>
-    )
-  if (!webhook.data)
-    return (
-      <Card>
-        <SkeletonLines lines={8} />
-      </Card>
-    )
+  const back = { to: '/p/$projectId/settings/webhooks', params: { projectId }, label: 'Webhooks' } as const
+  if (!webhook.data) return <PageWithoutData title="Webhook" back={back} query={webhook} />
   const { url, topics, eventNames, filter, status, createdAt, previousSecretExpiresAt } = webhook.data
   const { host } = new URL(url)
   const isActive = status === 'active'
@@ -86,7 +77,7 @@ export const WebhookPage = () => {
   return (
     <>
       <PageHeader
-        back={{ to: '/p/$projectId/settings/webhooks', params: { projectId }, label: 'Webhooks' }}
+        back={back}
         title={host}
         aside={<Status status={status} />}
         actions={
