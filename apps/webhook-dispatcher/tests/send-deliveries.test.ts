@@ -403,17 +403,14 @@ describe.skipIf(!services)('sending to webhooks', () => {
       )
     await harness.enqueue(healthy.id, withoutPerson(500))
     const stopping = new AbortController()
-    const startedAt = performance.now()
     const running = harness.openSender({ timeoutMs: 1_000 }).run(stopping.signal)
-    // A busy machine may answer one later than the sender waits, which then sends it again.
+    // The waiting deliveries of the dead one would take hours. A busy machine may answer one of the healthy one later than
+    // the sender waits, which then sends it again.
     await eventually('the healthy one has got everything', () => new Set(healthy.ids()).size === 500)
-    const ms = performance.now() - startedAt
     await eventually('the dead one is blocked', async () => (await harness.webhook(dead.id))?.blocked_until)
     await eventually('all of the healthy one is delivered', () => isDone(healthy.id))
     stopping.abort()
     await running
-    // The waiting deliveries of the dead one would take hours.
-    expect(ms).toBeLessThan(30_000)
     expect(dead.received.length).toBeLessThanOrEqual(8)
   })
 
