@@ -403,9 +403,10 @@ describe.skipIf(!services)('the largest answer', () => {
       ],
     ])
     const asked = { series: [{ metric: 'revenue' }], from: daysOn(0), to: daysOn(days), interval: 'day' }
-    // The CPU time of this thread, because other processes do not affect it.
+    // A part of the CPU time of this thread, because neither other processes nor a slow machine affect it.
     const cpuMs = () => process.threadCpuUsage().user / 1_000
-    let [turn, longest] = [cpuMs(), 0]
+    const startedAt = cpuMs()
+    let [turn, longest] = [startedAt, 0]
     const turns = setInterval(() => {
       longest = Math.max(longest, cpuMs() - turn)
       turn = cpuMs()
@@ -416,12 +417,13 @@ describe.skipIf(!services)('the largest answer', () => {
     })
     const text = await reply.text()
     clearInterval(turns)
+    const whole = cpuMs() - startedAt
     const { series } = JSON.parse(text) as { series: { total: number; values: number[] }[] }
     expect(series).toHaveLength(names * currencies)
     expect(series.every(({ total, values }) => total === days && values.every((value) => value === 1))).toBe(
       true,
     )
-    expect(longest).toBeLessThan(250)
+    expect(longest).toBeLessThan(whole / 2)
   })
 })
 
