@@ -78,7 +78,7 @@ const setUp = () => {
 }
 type World = ReturnType<typeof setUp>
 
-/** The world a minute after its flags became known, so that new streams are told nothing. */
+/** The process a minute after its flags became known, so that new streams are sent nothing. */
 const settled = async (...projects: string[]): Promise<World> => {
   const world = setUp()
   for (const project of projects) await world.streams.currentState(project)
@@ -93,7 +93,7 @@ describe('a stream of changed flags', () => {
     expect((await follow('p')).text).toBe(`retry: 3000\nid: ${await idOf('p')}\n: connected\n\n`)
   })
 
-  it('tells a change once, in the format of the protocol, and only to its project', async () => {
+  it('sends a change once, in the format of the protocol, and only to its project', async () => {
     const { follow, look, change, idOf } = await settled('p', 'q')
     const [mine, other] = [await follow('p'), await follow('q')]
     mine.text = other.text = ''
@@ -108,7 +108,7 @@ describe('a stream of changed flags', () => {
     expect(other.text).toBe('')
   })
 
-  it('tells at once what a client missed while it was away', async () => {
+  it('sends at once what a client missed while it was away', async () => {
     const { follow, change, idOf, look } = await settled('p')
     const before = await idOf('p')
     expect(eventsIn((await follow('p', before)).text)).toEqual([])
@@ -124,7 +124,7 @@ describe('a stream of changed flags', () => {
   it.each([
     [59_999, 1],
     [60_000, 0],
-  ])('tells a new client of flags that are known for %i ms %i times', async (ms, times) => {
+  ])('notifies a new client of flags that are known for %i ms %i times', async (ms, times) => {
     const { follow, change, streams, pass } = await settled('p')
     change('p')
     await streams.currentState('p')
@@ -188,7 +188,7 @@ describe('a stream of changed flags', () => {
     expect([mine.text === '', other.text === '']).toEqual([true, false])
   })
 
-  it('is told nothing more once the client has left or the process has ended it', async () => {
+  it('sends nothing more once the client has left or the process has ended it', async () => {
     const { follow, look, change } = await settled('p')
     const [left, ended, stays] = [await follow('p'), await follow('p'), await follow('p')]
     left.leave()

@@ -167,7 +167,7 @@ export const createFlagStreams = ({
     currentState,
 
     /**
-     * Begins a stream. It tells at once what the client missed since the event with the id `lastEventId`, or may have missed
+     * Begins a stream. It sends at once what the client missed since the event with the id `lastEventId`, or may have missed
      * since it evaluated the flags.
      * @param state the result of `currentState`
      */
@@ -246,7 +246,7 @@ const measure = (metrics: CorePlatform['metrics'], open: () => number): Counter 
   })
   return new Counter({
     name: 'waymark_flag_stream_events_total',
-    help: 'Events that told a client of changed flags',
+    help: 'Events that notified a client of changed flags',
     registers: [metrics],
   })
 }

@@ -38,7 +38,7 @@ type Deps = {
  */
 export const ofrepRoutes = ({ decide, streams, ...deps }: Deps): Route[] => {
   const options = { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES, openQuery: true, bodyError: asParseError }
-  /** Another process may have told the client of a change that this one does not know yet. */
+  /** Another process may have notified the client of a change that this one does not know yet. */
   const catchUp = async (projectId: string, { url }: HttpRequest): Promise<void> => {
     const etag = queryOf(url)?.get('flagConfigEtag')
     if (etag) await streams.catchUp(projectId, etag)

@@ -80,7 +80,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
       data: JSON.parse(data) as { type: string; etag: string; lastModified: number },
     }))
   const lastIdIn = (text: string) => [...text.matchAll(/^id: (.*)$/gm)].at(-1)?.[1] ?? ''
-  /** Opens a stream that has told all changes so far. */
+  /** Opens a stream that has sent all changes so far. */
   const openQuiet = async (port: number) => {
     const first = await open(port)
     await eventually('it has begun', () => lastIdIn(first.state.text) !== '')
@@ -119,7 +119,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
     expect(await evaluate(0, { etag })).toMatchObject({ status: 304, body: null })
     await change()
     await eventually(
-      'one of them tells it',
+      'one of them sends it',
       () => [one, other].some(({ state }, n) => events(state.text).length > (before[n] ?? 0)),
       PROMISED_MS,
     )
@@ -156,7 +156,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
     })
     for (const replica of [0, 1]) {
       const again = await open(portOf(replica), inQuery, { 'Last-Event-ID': missed })
-      await eventually('it is told', () => events(again.state.text).length === 1)
+      await eventually('it is notified', () => events(again.state.text).length === 1)
       expect(lastIdIn(again.state.text)).not.toBe(missed)
     }
   })
@@ -180,7 +180,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
     const stream = await openQuiet(port)
     const before = events(stream.state.text).length
     await change()
-    await eventually('it is told', () => events(stream.state.text).length > before, PROMISED_MS)
+    await eventually('it is notified', () => events(stream.state.text).length > before, PROMISED_MS)
   })
 
   it.each([
@@ -236,7 +236,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
     )
     await change()
     await eventually(
-      'all are told',
+      'all are notified',
       () => streams.every(({ state }, n) => events(state.text).length === (before[n] ?? 0) + 1),
       PROMISED_MS,
     )

@@ -87,7 +87,7 @@ describe.skipIf(!services)('sending deliveries', () => {
   const countBy = (caught: readonly Caught[]) =>
     new Map([...Map.groupBy(caught, ({ to }) => to)].map(([to, messages]) => [to, messages.length]))
 
-  it('tells how long the oldest due email has waited, also one about an account', async () => {
+  it('measures how long the oldest due email has waited, also one about an account', async () => {
     const triggerId = await harness.newTrigger()
     const { queue, send } = openSender((await startServer()).url)
     const minutesAgo = (minutes: number): Date => new Date(Date.now() - minutes * 60_000)

@@ -37,7 +37,7 @@ describe('a migration with CONCURRENTLY', () => {
     expect(() => readConcurrentMigration(sql)).toThrow(MigrationError)
   })
 
-  it('is told from others', () => {
+  it('is distinguished from others', () => {
     expect(
       readConcurrentMigration('CREATE INDEX a_idx ON public.a (id); -- not CONCURRENTLY'),
     ).toBeUndefined()

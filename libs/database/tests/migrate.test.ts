@@ -160,7 +160,7 @@ describe.skipIf(!services)('migrations', () => {
     expect(await hasNewerMigrations(pool)).toBe(true)
   })
 
-  it('that are missing are told from one that failed', async () => {
+  it('that are missing are distinguished from one that failed', async () => {
     await expect(requireMigrated(pool)).rejects.toThrow(MigrationsPendingError)
     await migrate(database.url)
     await pool.query(

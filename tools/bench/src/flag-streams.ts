@@ -16,12 +16,12 @@ const PAUSE_MS = 2_000
 /** How long the open streams are kept, to see whether memory grows. */
 const HELD_S = { usual: 120, quick: 20 }
 
-/** A client of one stream, and when it was last told of a change. */
-type Client = { socket: Socket; events: number; toldAt: number }
+/** A client of one stream, and when it was last notified of a change. */
+type Client = { socket: Socket; events: number; notifiedAt: number }
 
 /**
  * Opens `count` streams of changed flags to one standalone process. Prints its memory, and the time from the answer of a
- * change until the first and the last client were told.
+ * change until the first and the last client were notified.
  */
 export const measureFlagStreams = async (
   options: Options,
@@ -64,18 +64,20 @@ export const measureFlagStreams = async (
       const events = clients.map((client) => client.events)
       await write(server.port, demo, 'PATCH', '/streamed', flag(n))
       const changedAt = performance.now()
-      await eventually('all are told', () => clients.every((client, at) => client.events > (events[at] ?? 0)))
-      const told = clients.map(({ toldAt }) => toldAt - changedAt)
+      await eventually('all are notified', () =>
+        clients.every((client, at) => client.events > (events[at] ?? 0)),
+      )
+      const delays = clients.map(({ notifiedAt }) => notifiedAt - changedAt)
       times.push({
-        first: told.reduce((a, b) => Math.min(a, b)),
-        last: told.reduce((a, b) => Math.max(a, b)),
+        first: delays.reduce((a, b) => Math.min(a, b)),
+        last: delays.reduce((a, b) => Math.max(a, b)),
       })
       await sleep(PAUSE_MS)
     }
     const firsts = times.map(({ first }) => first)
     const lasts = times.map(({ last }) => last)
     print(
-      `${times.length} changes: first client told after ${middle(firsts)} ms (at most ${most(firsts)}), ` +
+      `${times.length} changes: first client notified after ${middle(firsts)} ms (at most ${most(firsts)}), ` +
         `last one after ${middle(lasts)} ms (at most ${most(lasts)})`,
     )
     const held = options.quick ? HELD_S.quick : HELD_S.usual
@@ -120,7 +122,7 @@ const openStream = async (port: number, apiKey: string): Promise<Client> => {
   const socket = connect(port, '127.0.0.1')
   await once(socket, 'connect')
   socket.write(`GET ${FLAG_STREAM_PATH} HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${apiKey}\r\n\r\n`)
-  const client: Client = { socket, events: 0, toldAt: 0 }
+  const client: Client = { socket, events: 0, notifiedAt: 0 }
   const begun = Promise.withResolvers<void>()
   socket.on('error', begun.reject)
   socket.on('close', () => begun.reject(new Error('The stream was closed')))
@@ -131,7 +133,7 @@ const openStream = async (port: number, apiKey: string): Promise<Client> => {
     if (text.includes('retry: ')) return begun.resolve()
     if (!text.includes('refetchEvaluation')) return
     client.events++
-    client.toldAt = performance.now()
+    client.notifiedAt = performance.now()
   })
   await begun.promise
   return client

@@ -5,7 +5,7 @@ const NAMED_STEPS = ['account', 'reset-second-factor', 'rewind', 'skip'] as cons
 const ALL_STEPS = [...STEPS, ...NAMED_STEPS]
 export type Step = (typeof ALL_STEPS)[number]
 
-export type Store = 'database' | 'clickhouse' | 'kafka'
+type Store = 'database' | 'clickhouse' | 'kafka'
 const STORES: Record<Step, readonly Store[]> = {
   migrate: ['database', 'clickhouse'],
   topics: ['kafka'],

@@ -220,7 +220,7 @@ export const streamFlagChanges = defineOperation({
     'An endless stream of server-sent events, whose address is in `eventStreams` of a bulk evaluation with a `pub` key. ' +
     'The event `{ "type": "refetchEvaluation", "etag", "lastModified" }` says that the flags of the project have changed, ' +
     'within 2 s: evaluate them again, with `flagConfigEtag` and `flagConfigLastModified` in the query. The `id` of an ' +
-    'event stands for a state of the flags. A client that reconnects with `Last-Event-ID` is told at once what it missed. ' +
+    'event stands for a state of the flags. A client that reconnects with `Last-Event-ID` is sent at once what it missed. ' +
     'Silent streams get comments. Beyond the maximum of a project the answer is 429, and beyond that of the process 503: ' +
     'poll with `If-None-Match` then.',
   access: { by: 'key', scope: 'decide' },
