@@ -35,9 +35,12 @@ export default {
     },
     {
       name: 'apps-are-not-imported',
-      comment: 'Nothing imports an app, except the one that runs them all.',
+      comment: 'Nothing imports an app, except the one that runs them all, and tests of all apps together.',
       severity: 'error',
-      from: { path: '^(?:apps|libs|tools)/([^/]+)/', pathNot: '^apps/standalone/' },
+      from: {
+        path: '^(?:apps|libs|tools)/([^/]+)/',
+        pathNot: '^apps/standalone/|^tools/(api-tests|end-to-end)/tests/',
+      },
       to: { path: '^apps/', pathNot: '^apps/$1/' },
     },
     {
@@ -70,7 +73,7 @@ export default {
           // Each store's client is loaded by itself.
           '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
-          '^libs/testing/src/(child-process|servers|used-memory)\\.ts$',
+          '^libs/testing/src/(child-process|chromium|servers|used-memory)\\.ts$',
         ],
       },
     },

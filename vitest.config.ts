@@ -1,8 +1,8 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
 
-const DEPLOYED_TESTS = 'apps/standalone/tests/deployed.test.ts'
-const BROWSER_TESTS = 'apps/standalone/tests/{console*,sdks-browser}.test.ts'
+const DEPLOYED_TESTS = 'tools/end-to-end/tests/deployed.test.ts'
+const BROWSER_TESTS = ['apps/console/tests/*.test.ts', 'apps/ingest-gateway/tests/sdks-browser.test.ts']
 
 // In CI a missing Docker fails the run, so nothing is left out there.
 const hasContainers = Boolean(process.env.CI) || dockerAnswers()
@@ -37,8 +37,8 @@ export default defineConfig({
           exclude: [
             ...configDefaults.exclude,
             // It measures times, which only mean something with nothing beside it; `chaos` runs it.
-            'apps/standalone/tests/blocking.test.ts',
-            BROWSER_TESTS,
+            'tools/api-tests/tests/blocking.test.ts',
+            ...BROWSER_TESTS,
             DEPLOYED_TESTS,
             ...leftOut,
           ],
@@ -53,7 +53,7 @@ export default defineConfig({
       {
         test: {
           name: 'browser',
-          include: [BROWSER_TESTS],
+          include: BROWSER_TESTS,
           // Chromium aborts its requests whenever the network of a container comes or goes: with containers, after all others.
           sequence: { groupOrder: hasContainers ? 1 : 0 },
           testTimeout: 180_000,
@@ -88,7 +88,7 @@ export default defineConfig({
           name: 'chaos',
           include: [
             'tools/chaos/tests/**/*.test.ts',
-            'apps/standalone/tests/{fuzz,foreign-ids,blocking}.test.ts',
+            'tools/api-tests/tests/{fuzz,foreign-ids,blocking}.test.ts',
           ],
           globalSetup: './libs/testing/src/global-setup.ts',
           env: { CHAOS: 'whole' },

@@ -1,6 +1,5 @@
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { type Constellation, createClient, eventually, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createClient } from './client.ts'
 
 /** The lists that the demo data fills, with their minimum lengths. */
 const LISTS = {

@@ -5,7 +5,7 @@ set -euo pipefail
 readonly version=v1.8.0
 if command -v versitygw >/dev/null; then exit; fi
 if ! command -v go >/dev/null; then
-  echo 'install-versitygw: go is missing; apps/standalone/tests/sdks/install-go.sh installs it' >&2
+  echo 'install-versitygw: go is missing; apps/ingest-gateway/tests/sdks/install-go.sh installs it' >&2
   exit 1
 fi
 if [ "$(id -u)" = 0 ]; then root=(); else root=(sudo); fi

@@ -4,6 +4,7 @@ export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { makeCertificate } from './certificate.ts'
 export { startProcess, type TestProcess } from './child-process.ts'
 export { executeOnClickHouse } from './clickhouse-database.ts'
+export { createClient, type Json, type Reply } from './client.ts'
 export { type CollectedSpan, type Collector, startCollector } from './collector.ts'
 export {
   type AppName,

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, createClient, eventually, type Json } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createClient, type Json } from './client.ts'
 
 type Delivery = {
   id: string

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, createClient, eventually, type Json } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createClient, type Json } from './client.ts'
 
 // Three days in Berlin. The second one has 23 hours.
 const range = { from: '2025-03-28T23:00:00Z', to: '2025-03-31T22:00:00Z' }

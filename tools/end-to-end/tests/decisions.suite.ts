@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, createClient, eventually, type Json } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createClient, type Json } from './client.ts'
 
 type Decided = { key: string; variant: string; value: unknown; reason: string; ruleId: string | null }
 

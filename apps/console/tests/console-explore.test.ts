@@ -1,7 +1,7 @@
+import type { Json } from '@waymark/testing'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { Json } from './client.ts'
 import { CHROMIUM, openConsole } from './console-browser.ts'
 
 const DESKTOP =

@@ -1,8 +1,7 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { type Constellation, startStandalone } from '@waymark/testing'
+import { type Constellation, createClient, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeAllFeatures } from './all.suite.ts'
-import { createClient } from './client.ts'
 import { describePowerCut } from './power-cut.suite.ts'
 
 /** Guarantees of a single process: a write applies to the next request. */

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, createClient, eventually, type Json } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createClient, type Json } from './client.ts'
 
 const MAX_BODY_BYTES = 500 * 1024
 const MAX_MESSAGE_BYTES = 32 * 1024

@@ -21,7 +21,7 @@ import {
 } from './console-browser.ts'
 
 const run = promisify(execFile)
-const DIST = path.resolve(import.meta.dirname, '../../console/dist')
+const DIST = path.resolve(import.meta.dirname, '../dist')
 const MAX_FIRST_LOAD_BYTES = 250_000
 it.runIf(CHROMIUM === undefined && process.env.CI)('finds Chromium in CI', () => {
   expect.fail('No Chromium is installed: run apt-get install chromium')

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { type Constellation, eventually } from '@waymark/testing'
 import { expect } from 'vitest'
+import type { Constellation } from './constellation.ts'
+import { eventually } from './eventually.ts'
 
 export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json }

@@ -18,6 +18,7 @@ import { createDirectoryTransport, type MailTransport } from '@waymark/email-con
 import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/project-config'
 import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
+import { createAllServices } from '@waymark/standalone'
 import {
   anIngestRecord,
   createMemoryLog,
@@ -32,7 +33,6 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { generate } from 'otplib'
 import { expect } from 'vitest'
-import { createAllServices } from '../../src/services.ts'
 
 /** A request to an operation. Missing parts default to those of a valid request. */
 export type Call = {

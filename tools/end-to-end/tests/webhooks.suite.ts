@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, createClient, eventually, type Json } from '@waymark/testing'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { createClient, type Json } from './client.ts'
 
 type Received = { headers: IncomingHttpHeaders; text: string }
 

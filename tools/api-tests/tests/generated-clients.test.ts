@@ -7,7 +7,7 @@ import openapiTS, { astToString } from 'openapi-typescript'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
+const MAIN = path.join(ROOT, 'apps/standalone/src/main.ts')
 const PROGRAMS = path.join(import.meta.dirname, 'generated-clients')
 
 // The oldest version that openapi-python-client supports.

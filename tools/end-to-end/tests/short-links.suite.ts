@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { generateCode } from '@waymark/domain'
-import { type Constellation, eventually, withinOneDay } from '@waymark/testing'
+import { type Constellation, createClient, eventually, type Json, withinOneDay } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createClient, type Json } from './client.ts'
 
 type Link = { id: string; code: string; shortUrl: string; [field: string]: unknown }
 type Attributed = { conversions: number; revenue: { currency: string; amount: number }[] }
