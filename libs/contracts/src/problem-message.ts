@@ -88,6 +88,7 @@ export const memberOf = ({ keyword, params }: ErrorObject): string | undefined =
   switch (keyword) {
     case 'required':
     case 'dependentRequired':
+    case 'dependencies':
       return `${params.missingProperty}`
     case 'additionalProperties':
       return `${params.additionalProperty}`

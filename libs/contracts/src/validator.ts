@@ -70,8 +70,10 @@ const charactersIn = (text: string): number => {
  * Replaces `minLength` and `maxLength` of an Ajv instance by faster ones. They compare the number of UTF-16 code units first,
  * and count characters only when that does not decide.
  */
-export const withTextLength = (ajv: Ajv2020): Ajv2020 =>
+export const withTextLength = <A extends Pick<Ajv2020, 'removeKeyword' | 'addKeyword'>>(ajv: A): A => {
   ajv.removeKeyword('maxLength').removeKeyword('minLength').addKeyword(maxLength).addKeyword(minLength)
+  return ajv
+}
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 

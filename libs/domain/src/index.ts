@@ -25,12 +25,14 @@ export {
 export {
   type Catalog,
   compileEventSchema,
+  uncheckedProperties,
   usabilityProblems,
   validateEvent,
   validationModeOf,
 } from './catalog/event-validation.ts'
 export { createSchemaInference } from './catalog/infer-schema.ts'
 export { isQuickToCheck, partsOf } from './catalog/schema-safety.ts'
+export { unsupportedKeywords } from './catalog/schema-vocabulary.ts'
 export {
   type CompiledSelector,
   compileSelector,

@@ -59,7 +59,7 @@ describe('a copy of a configuration', () => {
     const config = await configBy(
       JSON.stringify({ ...snapshot, decisions: [decision], definitions: { order: { type: 'no such' } } }),
     )
-    expect(config.checkFor('order')).toBeUndefined()
+    expect(config.checkFor('order')?.({})).toMatchObject([{ rule: 'unusable_schema' }])
     expect(config.settings).toEqual(snapshot.settings)
   })
 })
@@ -156,8 +156,18 @@ describe('compiled parts of a configuration', () => {
     const { log, read } = readEachOf({ definitions: { order: { type: 'no such' } } })
     const config = await read()
     await config.prepare('ingestion', ['order'], { isOver: () => false, next: async () => {} })
-    expect(config.checkFor('order')).toBeUndefined()
+    expect(config.checkFor('order')).toBeDefined()
     expect(log.lines.filter(({ level }) => level === 'error')).toHaveLength(1)
+  })
+
+  it('warn once of keywords that earlier versions accepted', async () => {
+    const { log, read } = readEachOf({ definitions: { order: { $async: true, required: ['total'] } } })
+    const config = await read()
+    expect(config.checkFor('order')?.({})).toMatchObject([{ field: 'properties.total' }])
+    expect(config.checkFor('order')?.({ total: 1 })).toEqual([])
+    expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+      { details: { eventName: 'order', keywords: ['$async'] } },
+    ])
   })
 })
 

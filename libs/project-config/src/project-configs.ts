@@ -15,6 +15,8 @@ import {
   createSegmentSet,
   type DecisionSet,
   partsOf,
+  uncheckedProperties,
+  unsupportedKeywords,
 } from '@waymark/domain'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
@@ -158,10 +160,22 @@ const compile = (
       return undefined
     }
   }
+  const examined = new Set<string>()
+  /** Schemas of earlier versions may hold keywords that are refused now. */
+  const warnOfUnsupported = (eventName: string, schema: object): void => {
+    if (examined.has(eventName)) return
+    examined.add(eventName)
+    const keywords = unsupportedKeywords(schema)
+    if (keywords.length === 0) return
+    const message = 'Event definition has keywords that are not supported and are ignored'
+    log.warn({ projectId, eventName, keywords: keywords.slice(0, 10) }, message)
+  }
   const checkFor = (eventName: string) => {
     const schema = schemas.get(eventName)
+    if (schema === undefined) return undefined
+    warnOfUnsupported(eventName, schema)
     // Not kept here, so that the memory of compiled schemas is bounded over all projects.
-    return schema && compileOrSkip('event definition', schema, compilers.schema)
+    return compileOrSkip('event definition', schema, compilers.schema) ?? uncheckedProperties
   }
 
   const byEventName = <Part extends { eventName: string }, T>(

@@ -86,7 +86,7 @@ export const DefinitionForm = ({
         rows={14}
         value={schema}
         onChange={(event) => setSchema(event.target.value)}
-        hint="A JSON Schema (2020-12) of the event's properties."
+        hint="A JSON Schema of the event's properties, in draft 2020-12 unless $schema names another."
       />
       <div className="flex flex-wrap items-center gap-3">
         <Button icon="refresh" busy={infer.isPending} disabled={name === ''} onClick={() => infer.mutate()}>

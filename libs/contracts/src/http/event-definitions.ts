@@ -22,7 +22,8 @@ const PropertySchema = Type.Unsafe<Record<string, unknown>>({
   type: 'object',
   additionalProperties: true,
   description:
-    `JSON Schema, draft 2020-12, of the properties of such events. At most ${MAX_SCHEMA_PARTS} parts (keywords and ` +
+    'JSON Schema of the properties of such events: draft 2020-12, or 2019-09, draft-07 or draft-06 if `$schema` names it. ' +
+    `At most ${MAX_SCHEMA_PARTS} parts (keywords and ` +
     `members as written; slow keywords count as several), ${MAX_SCHEMA_PATTERNS} different patterns, ${MAX_SCHEMA_DEPTH} ` +
     `levels and ${MAX_SCHEMA_BYTES} bytes. \`$ref\` points into the schema itself.`,
 })
@@ -83,7 +84,8 @@ export const createEventDefinition = defineOperation({
   summary: 'Create an event definition',
   description:
     'A schema is refused with 422 and the rule `unsafe_schema` when it refers to other documents, exceeds a ' +
-    'limit of `schema`, or has a pattern that could take exponential time.',
+    'limit of `schema`, or has a pattern that could take exponential time; with `unsupported_keyword` when it has a ' +
+    'keyword or a draft that is not supported; and with `unsupported_format` when a `format` is not checked.',
   access: { by: 'project', role: 'editor' },
   body: NewEventDefinition,
   answers: { 201: definition },

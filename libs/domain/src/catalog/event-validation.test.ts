@@ -1,7 +1,12 @@
 import type { AcceptedEvent, ProjectSettings, ValidationItem } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileEventSchema, validateEvent, validationModeOf } from './event-validation.ts'
+import {
+  compileEventSchema,
+  uncheckedProperties,
+  validateEvent,
+  validationModeOf,
+} from './event-validation.ts'
 
 const envelope: ValidationItem[] = [
   { field: 'visitorId', rule: 'missing_visitor_id', message: 'visitorId is missing' },
@@ -52,6 +57,15 @@ describe('validating an event', () => {
     const verdict = validateEvent(event(name, properties), envelope, mode, catalog())
     expect(rules(verdict.violations)).toEqual(violations)
     expect(rules(verdict.warnings)).toEqual(warnings)
+  })
+
+  it('accepts an event with a warning when the schema of its definition cannot be used', () => {
+    const broken = { ...catalog(), checkFor: () => uncheckedProperties }
+    for (const mode of ['warn', 'enforce'] as const) {
+      const { violations, warnings } = validateEvent(event('order', {}), [], mode, broken)
+      expect(violations).toEqual([])
+      expect(rules(warnings)).toEqual(['unusable_schema'])
+    }
   })
 
   it('refuses unknown events in enforce mode if configured', () => {
@@ -164,6 +178,32 @@ describe('the format url', () => {
   )
   it('checks a megabyte of an almost valid URL quickly', () => {
     expect(check({ at: `http://a${':'.repeat(1_000_000)} ` })).toHaveLength(1)
+  })
+})
+
+describe('the format date-time', () => {
+  const check = compileEventSchema({ properties: { at: { format: 'date-time' } } })
+  it.each(['2026-01-31T12:00:00Z', '2026-01-31t12:00:00.5z', '2026-01-31T12:00:00+05:30'])(
+    'accepts %s',
+    (at) => expect(check({ at })).toEqual([]),
+  )
+  it.each([
+    '2026-01-31T12:00:00',
+    '2026-01-31T12:00:00+0530',
+    '2026-01-31T12:00:00+05',
+    '2026-02-30T12:00:00Z',
+  ])('refuses %s', (at) => expect(check({ at })).toMatchObject([{ field: 'properties.at', rule: 'format' }]))
+})
+
+describe('multipleOf', () => {
+  const check = compileEventSchema({ properties: { price: { multipleOf: 0.01 } } })
+  it.each([19.99, 4.35, 0.07, 1_000_000.01])('accepts %d as a multiple of 0.01', (price) =>
+    expect(check({ price })).toEqual([]),
+  )
+  it('reports the expected and the received value', () => {
+    expect(check({ price: 4.355 })).toMatchObject([
+      { field: 'properties.price', expected: 0.01, message: 'must be a multiple of 0.01; got 4.355' },
+    ])
   })
 })
 

@@ -7,15 +7,13 @@ import {
   type ProjectSettings,
   type ValidationItem,
   type ValidationMode,
-  withTextLength,
 } from '@waymark/contracts'
-import type { ErrorObject, FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
-import { canonicalJson } from '../json/canonical-json.ts'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { weightOf } from '../json/client-json.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
+import { createSchemaCompiler } from './schema-compiler.ts'
 import { expandedSize, partsOf, resolvePointer, runCost, schemaProblems } from './schema-safety.ts'
+import { checkingPart, DEFAULT_DRAFT, type Draft, draftOf, positionsIn } from './schema-vocabulary.ts'
 
 /** The configuration of a project for validating events. */
 export type Catalog = {
@@ -51,7 +49,7 @@ export const validateEvent = (
   if (!check && !catalog.hasDefinitions && !rejectsUnknown)
     return { violations: [], warnings: [...envelopeWarnings] }
   const found = check ? check(event.properties, budget) : [unknownEvent(event.eventName)]
-  const refuses = mode === 'enforce' && (check !== undefined || rejectsUnknown)
+  const refuses = mode === 'enforce' && (check ? !found.includes(UNUSABLE_SCHEMA) : rejectsUnknown)
   return refuses
     ? { violations: found, warnings: [...envelopeWarnings] }
     : { violations: [], warnings: envelopeWarnings.concat(found) }
@@ -79,39 +77,17 @@ const MAX_EVENT_WEIGHT = MAX_EVENT_BYTES / 2
  */
 export type PropertyCheck = (properties: Record<string, unknown>, budget?: WorkBudget) => ValidationItem[]
 
-// Unknown keywords and formats are ignored, as JSON Schema requires, and without log output.
-const newAjv = (options: Options = {}) =>
-  addFormats
-    .default(
-      withTextLength(
-        new Ajv2020({
-          strict: false,
-          inlineRefs: false,
-          code: { optimize: false },
-          logger: false,
-          ...options,
-        }),
-      ),
-    )
-    .removeKeyword('uniqueItems')
-    .addKeyword(uniqueItems)
-    // The pattern of ajv-formats takes quadratic time.
-    .addFormat('url', isUrl)
-
-const isUrl = (text: string): boolean =>
-  !/\s/.test(text) && /^(?:https?|ftp):$/.test(URL.parse(text)?.protocol ?? '')
-
 /**
  * Compiles the schema of an event's properties, which takes milliseconds. A schema with more parts than allowed is not
- * compiled, and its check returns `too_complex` for every event.
+ * compiled, and its check returns `too_complex` for every event. Keywords that are not supported are ignored.
  * @throws Error when it is not a valid JSON Schema
  */
-export const compileEventSchema = (schema: object): PropertyCheck => {
-  if (partsOf(schema) > MAX_SCHEMA_PARTS || expandedSize({ ...schema }) === 'recursive')
+export const compileEventSchema = (stored: object): PropertyCheck => {
+  if (partsOf(stored) > MAX_SCHEMA_PARTS || expandedSize({ ...stored }) === 'recursive')
     return () => [TOO_COMPLEX]
-  // A separate instance for each schema, so that its compiled code can be garbage-collected. The schema itself is validated
-  // only when it is saved, because that takes ten times as long.
-  const validate = newAjv({ validateSchema: false }).compile(schema)
+  const draft = draftOf(stored) ?? DEFAULT_DRAFT
+  const schema = checkingPart(stored)
+  const validate = compileIn(draft, schema)
   let listErrors: ValidateFunction | undefined
   const cost = runCost(schema)
   const maxWeight = MAX_STEPS / cost
@@ -121,16 +97,39 @@ export const compileEventSchema = (schema: object): PropertyCheck => {
     const steps = Math.ceil(weight * cost)
     if (weight > maxWeight || steps > budget.left) return [TOO_COMPLEX]
     budget.spend(steps)
-    if (validate(properties)) return []
-    const first = (validate.errors ?? []).slice(0, 1)
-    if (steps <= MAX_STEPS_FOR_ERRORS) {
-      listErrors ??= newAjv({ validateSchema: false, allErrors: true }).compile(schema)
-      listErrors(properties)
+    try {
+      if (validate(properties)) return []
+      const first = (validate.errors ?? []).slice(0, 1)
+      if (steps <= MAX_STEPS_FOR_ERRORS) {
+        listErrors ??= compileIn(draft, schema, { allErrors: true })
+        listErrors(properties)
+      }
+      const errors = steps <= MAX_STEPS_FOR_ERRORS ? (listErrors?.errors ?? first) : first
+      return errors.slice(0, MAX_ERRORS).map((error) => toItem(error, schema, properties))
+    } catch {
+      // Schemas come from clients. Whatever one of them makes Ajv throw must not fail the request.
+      return [UNUSABLE_SCHEMA]
     }
-    const errors = steps <= MAX_STEPS_FOR_ERRORS ? (listErrors?.errors ?? first) : first
-    return errors.slice(0, MAX_ERRORS).map((error) => toItem(error, schema, properties))
   }
 }
+
+// A separate compiler for each schema, so that its code can be garbage-collected. The schema itself is validated only when
+// it is saved, because that takes ten times as long.
+const compileIn = (draft: Draft, schema: object, options: Options = {}): ValidateFunction => {
+  const validate = createSchemaCompiler(draft, { validateSchema: false, ...options }).compile(schema)
+  // Such a check returns a promise, and nothing would handle its rejection.
+  if ('$async' in validate) throw new Error('the schema is asynchronous')
+  return validate
+}
+
+const UNUSABLE_SCHEMA: ValidationItem = {
+  field: 'properties',
+  rule: 'unusable_schema',
+  message: 'is not checked, because the schema of the event definition cannot be used; save a valid schema',
+}
+
+/** The check for a schema that cannot be compiled: a warning for each event, in every mode. */
+export const uncheckedProperties: PropertyCheck = () => [UNUSABLE_SCHEMA]
 
 const TOO_COMPLEX: ValidationItem = {
   field: 'properties',
@@ -148,14 +147,25 @@ export const usabilityProblems = async (schema: unknown): Promise<ValidationItem
 }
 
 const compileProblems = (schema: object): ValidationItem[] => {
-  const ajv = newAjv({ verbose: true })
-  if (!ajv.validateSchema(schema)) {
-    const [error] = ajv.errors ?? []
+  const draft = draftOf(schema) ?? DEFAULT_DRAFT
+  const compiler = createSchemaCompiler(draft, { verbose: true })
+  const { $schema: _draft, ...content } = schema as { $schema?: unknown }
+  if (!compiler.validateSchema(content)) {
+    const [error] = compiler.errors ?? []
     const field = `schema${(error?.instancePath ?? '').replaceAll('/', '.')}`
     return [{ field, rule: 'invalid_schema', message: error ? describeError(error) : 'is not a JSON Schema' }]
   }
+  const formats = Object.keys(compiler.formats)
+  const unknown = positionsIn(schema).find(
+    ({ schema: { format } }) => format !== undefined && !formats.includes(`${format}`),
+  )
+  if (unknown) {
+    const { format } = unknown.schema
+    const message = `must be one of ${formats.sort().join(', ')}; got ${JSON.stringify(format)}`
+    return [{ field: `${unknown.field}.format`, rule: 'unsupported_format', message }]
+  }
   try {
-    ajv.compile(schema)
+    compileIn(draft, checkingPart(schema))
     return []
   } catch (error) {
     return [{ field: 'schema', rule: 'invalid_schema', message: `${(error as Error).message}`.slice(0, 500) }]
@@ -189,18 +199,3 @@ const shortened = (value: unknown): unknown => {
     ? value
     : text.slice(0, MAX_SHOWN_LENGTH).toWellFormed()
 }
-
-/**
- * `uniqueItems` of JSON Schema in linear time. The implementation of Ajv compares all pairs of objects, so that a few
- * kilobytes of empty objects take seconds.
- */
-const uniqueItems: FuncKeywordDefinition = {
-  keyword: 'uniqueItems',
-  type: 'array',
-  schemaType: 'boolean',
-  error: { message: 'must not contain an item twice' },
-  validate: (wanted: boolean, items: unknown[]) => !wanted || areUnique(items),
-}
-
-const areUnique = (items: readonly unknown[]): boolean =>
-  new Set(items.map(canonicalJson)).size === items.length

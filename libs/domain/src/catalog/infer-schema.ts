@@ -1,7 +1,7 @@
 import { MAX_SCHEMA_PARTS } from '@waymark/contracts'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import addFormats from 'ajv-formats'
+import { createSchemaCompiler } from './schema-compiler.ts'
 import { structureProblems } from './schema-safety.ts'
+import { DEFAULT_DRAFT } from './schema-vocabulary.ts'
 
 type Schema = Record<string, unknown>
 type TypeName = 'null' | 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object'
@@ -35,9 +35,9 @@ const DEPTHS = [8, 4, 2, 1] as const
 const MAX_PLACES = 20 * MAX_SCHEMA_PARTS
 
 // The formats of the catalog, the most specific first.
-const ajv = addFormats.default(new Ajv2020())
+const compiler = createSchemaCompiler(DEFAULT_DRAFT)
 const FORMATS = ['date-time', 'date', 'uuid', 'email', 'uri']
-const checks = new Map(FORMATS.map((format) => [format, ajv.compile({ type: 'string', format })]))
+const checks = new Map(FORMATS.map((format) => [format, compiler.compile({ type: 'string', format })]))
 
 const nothingSeen = (): Seen => ({
   count: 0,

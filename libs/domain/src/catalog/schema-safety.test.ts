@@ -80,6 +80,7 @@ describe('a schema is refused', () => {
     ['with a remote reference', { items: { $ref: 'https://example.com/s.json' } }, 'only point into'],
     ['with a relative reference', { $ref: 'other.json' }, 'only point into'],
     ['with a reference that is no pointer', { $ref: '#/%' }, 'pointer'],
+    ['with a reference to nothing', { $ref: '#/$defs/a' }, 'must point to a schema'],
     ['with an id', { $id: 'https://example.com/s.json' }, '$id'],
     ['with a reference to itself', { properties: { a: { $ref: '#' } } }, 'back to itself'],
     [
@@ -95,6 +96,8 @@ describe('a schema is refused', () => {
     ['with overlapping alternatives', { pattern: '^(a|a)*b$' }, 'exponential'],
     ['with an exponential property pattern', { patternProperties: { '(x+x+)+y': {} } }, 'exponential'],
     ['with what is no pattern', { pattern: '(' }, 'no regular expression'],
+    ['with a needless escape', { pattern: '^a\\_b$' }, 'write _ instead of \\_ at position 3'],
+    ['with an escaped hyphen', { pattern: '^[a\\-z]\\-$' }, 'write - instead of \\- at position 8'],
     [
       `of ${MAX_SCHEMA_PARTS + 1} parts`,
       partsInMembers(MAX_SCHEMA_PARTS + 1),
@@ -139,6 +142,10 @@ describe('a schema that is quick to check', () => {
     }
     expect(isQuickToCheck(ofBytes(4_096))).toBe(true)
     expect(isQuickToCheck(ofBytes(4_097))).toBe(false)
+  })
+
+  it('is also one that is refused for its depth', () => {
+    expect(isQuickToCheck(nested(100_000))).toBe(true)
   })
 
   it('has no pattern', () => {

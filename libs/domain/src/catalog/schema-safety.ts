@@ -8,6 +8,7 @@ import {
 } from '@waymark/contracts'
 import { isSafePattern } from 'redos-detector'
 import { isDeeperThan, weightOf } from '../json/client-json.ts'
+import { isSchemaObject as isNode, positionsIn, stepsOf, vocabularyProblem } from './schema-vocabulary.ts'
 
 /** Maximum subschemas with references resolved. A few nested references can expand to millions. */
 export const MAX_SCHEMA_NODES = 10_000
@@ -18,17 +19,6 @@ export const MAX_SCHEMA_NODES = 10_000
 const MAX_PATTERN_STEPS = 1_000
 /** Maximum size of a schema that is quick to check, in bytes. */
 const MAX_QUICK_BYTES = 4_096
-
-// These references may leave the schema, or depend on where they are resolved.
-const REFUSED_KEYWORDS = [
-  '$id',
-  '$anchor',
-  '$dynamicRef',
-  '$dynamicAnchor',
-  '$recursiveRef',
-  '$recursiveAnchor',
-  '$vocabulary',
-]
 
 type Node = { [keyword: string]: unknown }
 
@@ -42,8 +32,8 @@ const problem = (message: string, actual?: unknown): ValidationItem[] => [
  */
 export const schemaProblems = async (schema: unknown): Promise<ValidationItem[]> => {
   const problems = structureProblems(schema)
-  if (problems.length > 0) return problems
-  for (const pattern of patternsIn(allNodes(schema))) {
+  if (problems.length > 0 || !isNode(schema)) return problems
+  for (const pattern of patternsIn(schema)) {
     // A new turn frees the memory of the analysis of the previous pattern.
     await nextTurn()
     const reason = patternProblem(pattern)
@@ -59,17 +49,8 @@ export const structureProblems = (schema: unknown): ValidationItem[] => {
     return problem(`is nested deeper than ${MAX_SCHEMA_DEPTH} levels`)
   if (Buffer.byteLength(JSON.stringify(schema)) > MAX_SCHEMA_BYTES)
     return problem(`is larger than ${MAX_SCHEMA_BYTES} bytes`)
-  const nodes = allNodes(schema)
-  for (const node of nodes) {
-    const refused = REFUSED_KEYWORDS.find(
-      (keyword) => typeof node[keyword] === 'string' || typeof node[keyword] === 'boolean',
-    )
-    if (refused) return problem(`${refused} is not supported`)
-    if (typeof node.$ref === 'string' && !node.$ref.startsWith('#'))
-      return problem('$ref may only point into the schema', node.$ref)
-    if (typeof node.$ref === 'string' && !isPointer(node.$ref))
-      return problem('$ref is not a JSON pointer', node.$ref)
-  }
+  const unsupported = vocabularyProblem(schema)
+  if (unsupported) return [unsupported]
   const size = expandedSize(schema)
   if (size === 'recursive') return problem('$ref must not lead back to itself')
   if (size > MAX_SCHEMA_NODES)
@@ -80,44 +61,29 @@ export const structureProblems = (schema: unknown): ValidationItem[] => {
       `has ${Math.ceil(parts)} keywords and members, of which ${MAX_SCHEMA_PARTS} are allowed; leave inner objects open, or ` +
         'share definitions by $ref',
     )
-  const patterns = patternsIn(nodes)
+  const patterns = patternsIn(schema)
   if (patterns.size > MAX_SCHEMA_PATTERNS)
     return problem(`has ${patterns.size} different patterns, of which ${MAX_SCHEMA_PATTERNS} are allowed`)
   return []
 }
 
-/** Whether a schema is small and has no patterns, so that checking it takes about 20 ms. */
+/**
+ * Whether a schema is small and has no patterns, so that checking it takes about 20 ms, or is refused at once because it is
+ * nested too deeply.
+ */
 export const isQuickToCheck = (schema: object): boolean =>
-  Buffer.byteLength(JSON.stringify(schema)) <= MAX_QUICK_BYTES && patternsIn(allNodes(schema)).size === 0
-
-const isNode = (value: unknown): value is Node =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Every object in a schema, including those that are not subschemas, so that none is missed. */
-const allNodes = (root: unknown): Node[] => {
-  if (Array.isArray(root)) return root.flatMap(allNodes)
-  return isNode(root) ? [root, ...Object.values(root).flatMap(allNodes)] : []
-}
-
-const isPointer = (text: string): boolean => {
-  try {
-    decodeURIComponent(text)
-    return true
-  } catch {
-    return false
-  }
-}
+  isDeeperThan(schema, MAX_SCHEMA_DEPTH) ||
+  (Buffer.byteLength(JSON.stringify(schema)) <= MAX_QUICK_BYTES && patternsIn(schema).size === 0)
 
 /** The value at a JSON pointer in a fragment, such as `#/properties/a`, or `undefined`. */
-export const resolvePointer = (root: unknown, pointer: string): unknown => {
-  const steps = pointer.slice(1).split('/').slice(1)
-  return steps.reduce<unknown>((value, step) => {
-    const key = decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')
-    return typeof value === 'object' && value !== null && Object.hasOwn(value, key)
-      ? (value as Node)[key]
-      : undefined
-  }, root)
-}
+export const resolvePointer = (root: unknown, pointer: string): unknown =>
+  stepsOf(pointer)?.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null && Object.hasOwn(value, key)
+        ? (value as Node)[key]
+        : undefined,
+    root,
+  )
 
 /** Keywords that do not validate. */
 const ANNOTATIONS = new Set(
@@ -145,7 +111,7 @@ const COMPILE_COSTS: Readonly<Record<string, number>> = {
 
 /** Additional steps of keywords. */
 const KEYWORD_COSTS: Readonly<Record<string, number>> = {
-  ...{ format: 20, pattern: 20, uniqueItems: 20, contains: 10, propertyNames: 10 },
+  ...{ format: 20, pattern: 20, uniqueItems: 20, multipleOf: 20, contains: 10, propertyNames: 10 },
   ...{ unevaluatedProperties: 20, unevaluatedItems: 20, dependentRequired: 5 },
 }
 
@@ -202,11 +168,11 @@ export const expandedSize = (
   return recursive ? 'recursive' : size
 }
 
-const patternsIn = (nodes: readonly Node[]): Set<string> =>
+const patternsIn = (schema: object): Set<string> =>
   new Set(
-    nodes.flatMap((node) => [
-      ...(typeof node.pattern === 'string' ? [node.pattern] : []),
-      ...(isNode(node.patternProperties) ? Object.keys(node.patternProperties) : []),
+    positionsIn(schema).flatMap(({ schema: { pattern, patternProperties } }) => [
+      ...(typeof pattern === 'string' ? [pattern] : []),
+      ...(isNode(patternProperties) ? Object.keys(patternProperties) : []),
     ]),
   )
 
@@ -217,8 +183,31 @@ const patternProblem = (pattern: string): string | undefined => {
     const limits = { maxSteps: MAX_PATTERN_STEPS, maxScore: 1_000 }
     return isSafePattern(pattern, { unicode: true, ...limits }).safe ? undefined : UNSAFE_PATTERN
   } catch {
-    return 'has a pattern that is no regular expression'
+    return `has a pattern that is no regular expression${needlessEscape(pattern)}`
   }
+}
+
+/** Of each escape, the backslash and what follows it. Group 1 is an escape that no regular expression knows. */
+const ESCAPES = /\\(?:u\{[0-9a-f]+\}|[\^$\\.*+?()[\]{}|/dDsSwWbBpPkfnrtvcxu0-9]|(.))/giu
+
+/** Which escape makes a pattern invalid. With the flag `u`, only characters with a meaning may be escaped. */
+const needlessEscape = (pattern: string): string => {
+  for (const { 0: found, 1: character, index } of pattern.matchAll(ESCAPES)) {
+    if (character === undefined || (character === '-' && isInClass(pattern, index))) continue
+    return `: the character ${character} needs no escape; write ${character} instead of ${found} at position ${index + 1}`
+  }
+  return ''
+}
+
+/** Whether a position of a pattern is inside of brackets, in which a hyphen may be escaped. */
+const isInClass = (pattern: string, index: number): boolean => {
+  let inside = false
+  for (let at = 0; at < index; at++) {
+    if (pattern[at] === '\\') at++
+    else if (pattern[at] === '[') inside = true
+    else if (pattern[at] === ']') inside = false
+  }
+  return inside
 }
 
 const UNSAFE_PATTERN =
