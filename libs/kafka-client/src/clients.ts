@@ -8,13 +8,14 @@ import kafkajs, {
   type logCreator,
   type SASLOptions,
 } from 'kafkajs'
-import { patchRequestTimers, sendEncodedBatches } from './kafkajs-patches.ts'
+import { loadedKafkajs, patchRequestTimers, requirePatched, sendEncodedBatches } from './kafkajs-patches.ts'
 import { registerZstd } from './zstd-codec.ts'
 
 // These change kafkajs itself, for every client of this process.
 registerZstd()
 patchRequestTimers()
 sendEncodedBatches()
+requirePatched(loadedKafkajs())
 
 /** How to reach the brokers. */
 export type KafkaConnection = {

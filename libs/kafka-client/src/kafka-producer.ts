@@ -5,7 +5,7 @@ import kafkajs, { type Producer } from 'kafkajs'
 import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
 import { createKafkaClients, type KafkaClient, type KafkaConnection } from './clients.ts'
 import { connectWithin } from './connect.ts'
-import { asEncoded } from './kafkajs-patches.ts'
+import { asEncoded, loadedKafkajs, requirePatched } from './kafkajs-patches.ts'
 import { createPartitionLeaders, partitionOf } from './partitions.ts'
 import {
   type BatchCompression,
@@ -13,6 +13,7 @@ import {
   createRecordBatches,
   type RecordBatch,
 } from './record-batch.ts'
+import { createStoredCheck } from './stored-check.ts'
 import { zstd } from './zstd-codec.ts'
 
 /** Times in ms. */
@@ -48,10 +49,13 @@ export const createKafkaProducer = (
   { deadlineMs = DEADLINE_MS, lingerMs = LINGER_MS, compression = 'zstd' }: KafkaProducerOptions,
   log: Log,
 ): KafkaProducer => {
+  // Another copy may have been loaded since the start.
+  requirePatched(loadedKafkajs())
   // If a broker hangs, this leaves time to ask another one, for the leaders and again to send.
   const timeouts = { connectionMs: deadlineMs / 3, requestMs: deadlineMs }
   const producers = createProducers(createKafkaClients(connection, timeouts, log))
   const leaders = createPartitionLeaders(createKafkaClients(connection, timeouts, log))
+  const storedCheck = createStoredCheck(createKafkaClients(connection, timeouts, log), log)
   const newBatch = createRecordBatches(MAX_BATCH_BYTES)
   const batchingProducers = new Map<string, ReturnType<typeof createBatchingProducer<RecordBatch>>>()
 
@@ -65,7 +69,7 @@ export const createKafkaProducer = (
           value: asEncoded(await batch.finish(now, COMPRESSIONS[compression])),
         })),
       )
-      return producers.use(leader, async (producer) => {
+      const answers = await producers.use(leader, async (producer) => {
         try {
           return await producer.sendBatch({
             acks: -1,
@@ -77,6 +81,9 @@ export const createKafkaProducer = (
           throw error
         }
       })
+      const counts = new Map(batches.map(({ partition, batch }) => [partition, batch.count()]))
+      storedCheck.check(topic, answers, counts)
+      return answers
     }
 
   const batchingProducerOf = (topic: string) => {
@@ -94,6 +101,7 @@ export const createKafkaProducer = (
 
   return {
     send: async (topic, records) => {
+      storedCheck.requireRight()
       const startedAt = performance.now()
       const partitions =
         leaders.knownPartitionCount(topic) ?? (await leaders.readPartitionCount(topic, deadlineMs))

@@ -28,6 +28,8 @@ export type RecordBatch = {
    * did. `key` is its key in UTF-8. Must not be called after `finish`.
    */
   append(key: Uint8Array, record: BatchRecord): boolean
+  /** The number of its records. */
+  count(): number
   /** Encodes the batch. `now` is the time of all its records, in ms. May be called again until `release`. */
   finish(now: number, compression?: BatchCompression): Promise<Buffer>
   /**
@@ -76,6 +78,7 @@ export const createRecordBatches = (maxBytes: number) => {
         end = writeRecord(buffer, end, key, record, count++)
         return true
       },
+      count: () => count,
       finish: async (now, compression) => {
         attempts++
         if (compression === undefined || end < MIN_COMPRESSED_BYTES)
