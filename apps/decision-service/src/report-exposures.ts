@@ -7,6 +7,7 @@ import {
   reportExposures as operation,
   type ReportedExposure,
   type ReportedExposures,
+  reportedExposure,
   requireValid,
   storeUnavailable,
 } from '@waymark/contracts'
@@ -23,16 +24,13 @@ type Deps = Pick<CorePlatform, 'apiKeys' | 'projectConfigs' | 'clock'> & {
 /** 202 with the number of exposures that count. */
 export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }: Deps): Route =>
   keyRoute(operation, { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES }, async ({ apiKey, body }) => {
-    const { exposures } = requireValid(exposuresRequest, body.value)
-    for (const [index, { visitorId, userId }] of exposures.entries())
-      if (visitorId == null && userId == null)
-        throw new AppError('bad_request', `exposures.${index} needs a visitorId or a userId`)
+    const { exposures, ignored } = sortExposures(requireValid(exposuresRequest, body.value).exposures)
     const { projectId, environment } = apiKey
     const config = await projectConfigs.get(projectId)
     const decisions = config.decisions.in(environment)
     const now = clock()
-    const ignored: ReportedExposures['ignored'] = []
-    for (const [index, exposure] of exposures.entries()) {
+    let accepted = 0
+    for (const { index, exposure } of exposures) {
       const read = readExposure(exposure, decisions, now)
       if (typeof read === 'string') {
         ignored.push({ index, reason: read })
@@ -44,9 +42,34 @@ export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }:
       // Those before it are kept. Repeating the request does not count them twice.
       if (!expose(compiled, choice, { ...subject, decidedAt: new Date(at).toISOString() }))
         throw storeUnavailable()
+      accepted++
     }
-    return { status: 202, body: { accepted: exposures.length - ignored.length, ignored } }
+    ignored.sort((a, b) => a.index - b.index)
+    return { status: 202, body: { accepted, ignored } }
   })
+
+type Ignored = ReportedExposures['ignored']
+
+/**
+ * Separates the exposures that are valid from the others.
+ * @throws AppError bad_request when none is valid
+ */
+const sortExposures = (given: readonly unknown[]) => {
+  const exposures: { index: number; exposure: ReportedExposure }[] = []
+  const ignored: Ignored = []
+  for (const [index, exposure] of given.entries()) {
+    if (!reportedExposure.fits(exposure)) {
+      const { field = '', message = 'is not valid' } = reportedExposure.check(exposure) ?? {}
+      ignored.push({ index, reason: `${field || 'The exposure'} ${message}` })
+    } else if (exposure.visitorId == null && exposure.userId == null)
+      ignored.push({ index, reason: 'needs a visitorId or a userId' })
+    else exposures.push({ index, exposure })
+  }
+  const [first] = ignored
+  if (exposures.length === 0 && first)
+    throw new AppError('bad_request', `exposures.${first.index}: ${first.reason}`)
+  return { exposures, ignored }
+}
 
 const identityOf = (projectId: string, { visitorId, userId }: ReportedExposure): Identity =>
   userId == null

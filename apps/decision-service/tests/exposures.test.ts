@@ -146,9 +146,13 @@ describe('reported exposures', () => {
     expect(await many(100)).toMatchObject({ status: 202, body: { accepted: 100 } })
     expect((await many(101)).status).toBe(400)
     expect((await many(0)).status).toBe(400)
-    expect(await report(some, { key, variant: 'on' })).toMatchObject({
+    expect(await report({ key, variant: 'on' })).toMatchObject({
       status: 400,
-      body: { error: expect.stringContaining('exposures.1') },
+      body: { error: expect.stringContaining('exposures.0') },
+    })
+    expect(await report({ key, variant: 'on' }, some, { ...some, at: 'noon' })).toMatchObject({
+      status: 202,
+      body: { accepted: 1, ignored: [{ index: 0 }, { index: 2, reason: expect.stringContaining('at ') }] },
     })
     expect((await report({ ...some, visitorId: 'v'.repeat(201) })).status).toBe(400)
   })

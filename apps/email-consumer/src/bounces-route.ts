@@ -1,4 +1,12 @@
-import { AppError, type Bounce, MAX_BOUNCES_BODY_BYTES, reportBounces } from '@waymark/contracts'
+import {
+  AppError,
+  type Bounce,
+  bounce,
+  bounceReport,
+  MAX_BOUNCES_BODY_BYTES,
+  reportBounces,
+  requireValid,
+} from '@waymark/contracts'
 import { isEmailAddress } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
@@ -13,7 +21,7 @@ export const bouncesRoute = ({ db, apiKeys }: Pick<CorePlatform, 'db' | 'apiKeys
     reportBounces,
     { apiKeys, maxBodyBytes: MAX_BOUNCES_BODY_BYTES },
     async ({ apiKey: { projectId }, body }) => {
-      const bounces = requireBounces(body.value)
+      const { bounces, invalid } = sortBounces(requireValid(bounceReport, body.value).bounces)
       const result = await db.transaction(async (client) => ({
         suppressed: await suppress(
           client,
@@ -28,21 +36,30 @@ export const bouncesRoute = ({ db, apiKeys }: Pick<CorePlatform, 'db' | 'apiKeys
         ),
         bounced: await mark(client, projectId, bounces),
       }))
-      return { body: result }
+      return { body: { ...result, ...(invalid.length > 0 && { invalid }) } }
     },
   )
 
-const requireBounces = (body: unknown): Bounce[] => {
-  const validator = reportBounces.body?.validator
-  if (!validator?.fits(body)) {
-    const problem = validator?.check(body) ?? { field: '', rule: 'schema', message: 'is not valid' }
-    throw new AppError('bad_request', `${problem.field || 'The body'} ${problem.message}`, {
-      errors: [problem],
-    })
+type InvalidBounce = { index: number; reason: string }
+
+/**
+ * Separates the reports that are valid from the others.
+ * @throws AppError bad_request when none is valid
+ */
+export const sortBounces = (given: readonly unknown[]): { bounces: Bounce[]; invalid: InvalidBounce[] } => {
+  const bounces: Bounce[] = []
+  const invalid: InvalidBounce[] = []
+  for (const [index, report] of given.entries()) {
+    if (!bounce.fits(report)) {
+      const { field = '', message = 'is not valid' } = bounce.check(report) ?? {}
+      invalid.push({ index, reason: `${field || 'The report'} ${message}` })
+    } else if (isEmailAddress(report.address.trim())) bounces.push(report)
+    else invalid.push({ index, reason: 'address is not an email address' })
   }
-  const wrong = body.bounces.findIndex(({ address }) => !isEmailAddress(address.trim()))
-  if (wrong !== -1) throw new AppError('bad_request', `bounces.${wrong}.address is not an email address`)
-  return body.bounces
+  const [first] = invalid
+  if (bounces.length === 0 && first)
+    throw new AppError('bad_request', `bounces.${first.index}: ${first.reason}`)
+  return { bounces, invalid }
 }
 
 const mark = async (client: ClientBase, projectId: string, bounces: readonly Bounce[]): Promise<number> => {

@@ -6,6 +6,7 @@ import {
   type LinkEnd,
   linkStateAt,
   variantFor,
+  visitedCode,
 } from '@waymark/domain'
 import {
   type HttpRequest,
@@ -107,7 +108,7 @@ export const createRedirects = ({
     domain?: LinkDomain,
     isUnlocked = false,
   ): Promise<Reply> => {
-    const link = await links.get(code, domain?.id)
+    const link = await links.get(visitedCode(code), domain?.id)
     const at = clock()
     const page =
       link === null || link.extras === null || isUnlocked ? undefined : pageInstead(link, request, domain)
@@ -154,7 +155,7 @@ export const createRedirects = ({
   }
 
   const unlock: AnswerVisitor = async (request, code, domain) => {
-    const link = await links.get(code, domain?.id)
+    const link = await links.get(visitedCode(code), domain?.id)
     // Before the password, so that a link that has not started answers like one that does not exist.
     if (link === null || linkStateAt(link, clock()) !== 'open') return follow(request, code, domain)
     const locked = lockedLink(link)

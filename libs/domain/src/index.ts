@@ -69,6 +69,7 @@ export {
   type DayCount,
   firstDayOf,
   MAX_COUNT_DAYS,
+  missingIn,
   segmentsIn,
 } from './decision/condition.ts'
 export {
@@ -162,7 +163,7 @@ export { holdsNumberOutOfRange, isDeeperThan, parseJson } from './json/client-js
 export { createPatch, type PatchOperation } from './json/json-patch.ts'
 export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
 export { clickTimeOf, createClickIds, parseClickId, variantNumberOf } from './link/click-id.ts'
-export { codeProblem, generateCode, LINK_CODE } from './link/code.ts'
+export { codeProblem, generateCode, LINK_CODE, visitedCode } from './link/code.ts'
 export {
   addressFor,
   checkDestination,

@@ -15,6 +15,7 @@ import {
   createSegmentSet,
   inEnvironment,
   isDeciding,
+  missingIn,
   type RuleOutcome,
   subjectOf,
 } from '@waymark/domain'
@@ -83,7 +84,10 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
       scheduled: isDeciding({ ...compiled, decision: { ...compiled.decision, status: 'active' } }, now),
       holdout,
       exclusionGroup: exclusionGroup && { ...definition.exclusionGroup, ...exclusionGroup },
-      rules: rules.map((outcome) => ({ ...outcome, why: whyOf(outcome) })),
+      rules: rules.map((outcome, index) => ({
+        ...outcome,
+        why: whyOf(outcome) + missingOf(missingIn(definition.rules[index]?.condition, data)),
+      })),
       traits: data.traits,
       segments: memberships,
       counts: data.counts,
@@ -117,6 +121,12 @@ const readWithPrerequisites = async (
 }
 
 const choiceOf = ({ variant, value, reason, ruleId }: Choice) => ({ variant, value, reason, ruleId })
+
+/** Says that values are missing, because comparisons take them for 0. */
+const missingOf = (paths: readonly string[]): string =>
+  paths.length === 0
+    ? ''
+    : ` The condition reads ${paths.join(', ')}, which ${paths.length === 1 ? 'is' : 'are'} missing: <, <=, > and >= take a missing value for 0.`
 
 const whyOf = ({ condition, prerequisites, rollout, variant }: RuleOutcome): string => {
   if (!condition) return 'The condition does not hold.'

@@ -61,11 +61,12 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDep
     }),
     projectRoute(replayDeadLetters, async ({ projectId, body }) => {
       const { topic, group, from, to, cursor } = body
+      const unknownIds = body.ids?.filter((id) => parseId(id) === undefined) ?? []
       const query: DeadLetterQuery = {
         ...{ projectId, topic, group, open: true },
         from: from === undefined ? undefined : dateOfTime(from),
         to: to === undefined ? undefined : dateOfTime(to),
-        ids: body.ids?.map((id) => requireFound(parseId(id))),
+        ids: body.ids?.flatMap((id) => parseId(id) ?? []),
       }
       const { next, ...result } = await replayMany<DeadLetterRow, DeadLetterPlace>(
         {
@@ -83,7 +84,8 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDep
         cursor === undefined ? undefined : parseCursor(cursor),
         clock,
       )
-      return { body: { ...result, nextCursor: next === undefined ? null : formatCursor(next) } }
+      const nextCursor = next === undefined ? null : formatCursor(next)
+      return { body: { ...result, ...(unknownIds.length > 0 && { unknownIds }), nextCursor } }
     }),
   ]
 }

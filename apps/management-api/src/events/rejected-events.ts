@@ -16,7 +16,7 @@ import { aboutRecord, findErased } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { encodeCursor, pageOf, parseIdCursor } from '../http/page.ts'
-import { requireFound, requireId } from '../http/validation.ts'
+import { requireFound, requireId, UUID } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { MAX_REMAINING, replayMany } from './replay-many.ts'
 
@@ -73,13 +73,15 @@ export const rejectedEventRoutes = ({
       return { status: 202, body: view(requireFound(await found())) }
     }),
     projectRoute(replayRejectedEvents, async ({ projectId, body }) => {
-      const { ids, eventName, from, to, cursor } = body
+      const { eventName, from, to, cursor } = body
+      const ids = body.ids?.filter((id) => UUID.test(id))
+      const unknownIds = body.ids?.filter((id) => !UUID.test(id)) ?? []
       const where = (after: string | undefined): Prisma.RejectedEventWhereInput => ({
         projectId,
         replayedAt: null,
         AND: [
           ...(after === undefined ? [] : [{ id: { gt: after } }]),
-          ...(ids ? [{ id: { in: ids.map(requireId) } }] : []),
+          ...(ids ? [{ id: { in: ids } }] : []),
         ],
         ...(eventName !== undefined && { eventName }),
         rejectedAt: { ...(from && { gte: dateOfTime(from) }), ...(to && { lt: dateOfTime(to) }) },
@@ -98,7 +100,8 @@ export const rejectedEventRoutes = ({
         cursor === undefined ? undefined : parseIdCursor(cursor),
         clock,
       )
-      return { body: { ...result, nextCursor: next === undefined ? null : encodeCursor(next) } }
+      const nextCursor = next === undefined ? null : encodeCursor(next)
+      return { body: { ...result, ...(unknownIds.length > 0 && { unknownIds }), nextCursor } }
     }),
   ]
 }

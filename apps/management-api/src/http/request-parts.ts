@@ -1,6 +1,6 @@
 import { parse } from 'node:querystring'
 import type { Readable } from 'node:stream'
-import { AppError, type Operation, requireValid } from '@waymark/contracts'
+import { AppError, type Operation, requireValid, type SchemaProblem } from '@waymark/contracts'
 import { isDeeperThan, truncateIp } from '@waymark/domain'
 import { essenceOf, type HttpRequest, queryTextOf, readJsonBody } from '@waymark/service-kit'
 import { requireKnownParameters, unfit, unprocessable } from './validation.ts'
@@ -40,7 +40,7 @@ export const readParts = async <B, Q>(
   const { projectId = '', id = '', key = '' } = request.params
   const parts = {
     body: body && requireStorable(requireValid(body.validator, requireShallow(json?.value), unfit)),
-    query: query && requireValid(query.validator, { ...parse(queryTextOf(request.url)) }, unfit),
+    query: query && requireValid(query.validator, { ...parse(queryTextOf(request.url)) }, unfitQuery),
     projectId,
     id,
     key,
@@ -49,6 +49,15 @@ export const readParts = async <B, Q>(
   // A part without a schema has the type unknown.
   return parts as Parts<B, Q>
 }
+
+// In a query `+` is a space. Clients write the offset of a time without encoding it.
+const TIME_WITH_SPACE = /T[\d:.]+ \d\d:?\d\d"$/
+
+/** 422 for a query that does not fit its schema, with a hint for a time whose `+` was not encoded. */
+const unfitQuery = (problem: SchemaProblem): AppError =>
+  TIME_WITH_SPACE.test(problem.message)
+    ? unfit({ ...problem, message: `${problem.message}. Write + as %2B in a query` })
+    : unfit(problem)
 
 const requireShallow = (value: unknown): unknown => {
   if (isDeeperThan(value, MAX_BODY_DEPTH))

@@ -101,7 +101,7 @@ export const decide = defineOperation({
   answers: {
     200: { description: 'A decision for each key, in the order of the keys', schema: DecideResult },
     400: {
-      description: 'The body is not JSON, has no id, or has a field that is unknown or of the wrong type',
+      description: 'The body is not JSON or has an unknown field, or no exposure is valid',
       schema: ErrorBody,
     },
     503: { description: 'The configuration of the project cannot be read', schema: RetryAfter },
@@ -276,7 +276,14 @@ const ExposuresRequest = Type.Object(
   { additionalProperties: false },
 )
 export type ReportedExposure = Static<typeof ReportedExposure>
-export const exposuresRequest = compileValidator(ExposuresRequest)
+export const reportedExposure = compileValidator(ReportedExposure)
+/** A report whose members are not checked yet, because a wrong one must not lose the others. */
+export const exposuresRequest = compileValidator(
+  Type.Object(
+    { exposures: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_REPORTED_EXPOSURES }) },
+    { additionalProperties: false },
+  ),
+)
 
 const ReportedExposures = Type.Object({
   accepted: Type.Integer(),
@@ -285,7 +292,7 @@ const ReportedExposures = Type.Object({
       index: Type.Integer({ description: 'The place in `exposures`, from 0.' }),
       reason: Type.String(),
     }),
-    { description: 'Exposures that do not count. Sending them again does not help.' },
+    { description: 'Exposures that do not count, also those that are not valid. Sending them again does not help.' },
   ),
 })
 export type ReportedExposures = Static<typeof ReportedExposures>

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { compileValidator } from '../validator.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 
@@ -47,6 +48,11 @@ const Bounce = Type.Object({
   ),
 })
 export type Bounce = Static<typeof Bounce>
+export const bounce = compileValidator(Bounce)
+/** A report whose members are not checked yet, because a wrong one must not lose the others. */
+export const bounceReport = compileValidator(
+  Type.Object({ bounces: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_BOUNCES }) }),
+)
 
 export const reportBounces = defineOperation({
   id: 'reportBounces',
@@ -54,7 +60,9 @@ export const reportBounces = defineOperation({
   path: '/webhooks/email/bounces',
   tag,
   summary: 'Report bounces and complaints',
-  description: `Up to ${MAX_BOUNCES} at once. Repeating a report changes nothing.`,
+  description:
+    `Up to ${MAX_BOUNCES} at once. Those that are not valid are listed in \`invalid\`, and the others are stored. ` +
+    'Repeating a report changes nothing.',
   access: { by: 'key', scope: 'manage:write' },
   body: Type.Object({ bounces: Type.Array(Bounce, { minItems: 1, maxItems: MAX_BOUNCES }) }),
   answers: {
@@ -63,9 +71,18 @@ export const reportBounces = defineOperation({
       schema: Type.Object({
         suppressed: Type.Integer({ description: 'Addresses that were not suppressed before.' }),
         bounced: Type.Integer({ description: 'Deliveries that were marked.' }),
+        invalid: Type.Optional(
+          Type.Array(
+            Type.Object({
+              index: Type.Integer({ description: 'The position in `bounces`, from 0.' }),
+              reason: Type.String(),
+            }),
+            { description: 'Reports that were not stored, because they are not valid.' },
+          ),
+        ),
       }),
     },
-    400: { description: 'The body is not JSON or not valid', schema: ErrorBody },
+    400: { description: 'The body is not JSON, or no report is valid', schema: ErrorBody },
   },
 })
 

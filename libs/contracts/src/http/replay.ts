@@ -26,6 +26,9 @@ export const ReplayResult = Type.Object({
   replayed: Type.Integer({ description: 'The number of records that were published again.' }),
   stillInvalid: Type.Integer({ description: 'The number of records that would fail again.' }),
   remaining: Type.Integer({ description: 'The number of records that remain, counted up to 10,000.' }),
+  unknownIds: Type.Optional(
+    Type.Array(Type.String(), { description: 'The `ids` that cannot be those of a record.' }),
+  ),
   nextCursor: Type.Unsafe<string | null>({ type: ['string', 'null'] }),
 })
 export type ReplayResult = Static<typeof ReplayResult>

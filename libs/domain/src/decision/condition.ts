@@ -56,6 +56,30 @@ export const segmentsIn = (condition: unknown): string[] => {
   )
 }
 
+/** The paths that a condition reads and that have no value in its data, such as `traits.age`. */
+export const missingIn = (condition: unknown, data: ConditionData): string[] => {
+  if (typeof condition !== 'object' || condition === null) return []
+  const found = Object.entries(condition).flatMap(([name, argument]) => {
+    const inside = missingIn(argument, data)
+    if (Array.isArray(condition) || (name !== 'var' && name !== 'val')) return inside
+    // The second argument of `var` is what a missing value becomes.
+    if (name === 'var' && Array.isArray(argument) && argument.length > 1) return inside
+    const path = pathOf(name, argument) ?? []
+    const isData = path.length > 1 && ['traits', 'context'].includes(path[0] ?? '')
+    return isData && !isPresent(data, path) ? [path.join('.'), ...inside] : inside
+  })
+  return [...new Set(found)]
+}
+
+const isPresent = (data: unknown, path: readonly string[]): boolean => {
+  let value = data
+  for (const key of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return false
+    value = Reflect.get(value, key)
+  }
+  return value !== null
+}
+
 /** The counts that a condition reads. Calls `complain` for invalid ones. */
 const readCounts = (logic: unknown, complain: (message: string) => void): CountRef[] => {
   if (typeof logic !== 'object' || logic === null) return []

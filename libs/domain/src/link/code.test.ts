@@ -1,8 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { codeProblem, generateCode, LINK_CODE } from './code.ts'
+import { codeProblem, generateCode, LINK_CODE, visitedCode } from './code.ts'
 
 describe('codeProblem', () => {
   it.each(['abc', 'A_b-9', 'x'.repeat(64), 'spring-sale', 'class-pass', '_a_'])('accepts %s', (code) => {
+    expect(codeProblem(code)).toBeUndefined()
+  })
+
+  it.each([
+    ...['shiitake', 'cumin', 'dickinson', 'Scunthorpe', 'cocktails', 'hancock', 'analyst', 'therapist'],
+    ...['grape-soda', 'titanic', 'essex', 'assessment', 'basement', 'shitake_mushrooms'],
+    ...['4554', '455', '80085', 'sale-455'],
+  ])('accepts %s, which only contains an offensive word', (code) => {
     expect(codeProblem(code)).toBeUndefined()
   })
 
@@ -20,6 +28,9 @@ describe('codeProblem', () => {
     ['healthz', 'reserved'],
     ['fuck', 'offensive'],
     ['5h1t', 'offensive'],
+    ['good-shit', 'offensive'],
+    ['dicks_sale', 'offensive'],
+    ['FuckThis', 'offensive'],
   ])('refuses %j: %s', (code, rule) => {
     expect(codeProblem(code)?.rule).toBe(rule)
   })
@@ -39,4 +50,12 @@ describe('generateCode', () => {
     expect(counts.size).toBe(54)
     for (const count of counts.values()) expect(Math.abs(count - 140_000 / 54)).toBeLessThan(350)
   })
+})
+
+describe('visitedCode', () => {
+  it.each(['summer', 'summer.', 'summer ', ' summer', 'summer).', 'summer\u201d,', 'summer\u00a0', 'summer!?'])(
+    'reads %j',
+    (text) => expect(visitedCode(text)).toBe('summer'),
+  )
+  it.each(['sum.mer', 'summer/x', 'summer%'])('leaves %j', (text) => expect(visitedCode(text)).toBe(text))
 })

@@ -8,6 +8,12 @@ const GENERATED_LENGTH = 7
 /** The format of generated and chosen codes. */
 export const LINK_CODE = /^[A-Za-z0-9_-]{3,64}$/
 
+// A dot or a bracket of the sentence around a link, and white space, which programs take for a part of it.
+const AROUND_A_LINK = /^\s+|[\s.,;:!?'"\u2019\u201d\u00bb)\]>]+$/gu
+
+/** The code in the path of a visitor, without what programs add to a link in a text. */
+export const visitedCode = (text: string): string => text.replace(AROUND_A_LINK, '')
+
 // Paths that the service or a proxy may need, and names that do not look like links.
 const RESERVED = new Set([
   'admin',
@@ -45,10 +51,32 @@ const RESERVED = new Set([
 
 // Created on first use, because that takes a tenth of a second, and most processes check no codes.
 let offensive: RegExpMatcher | undefined
-const isOffensive = (code: string): boolean => {
+const matcher = (): RegExpMatcher => {
   offensive ??= new RegExpMatcher({ ...englishDataset.build(), ...englishRecommendedTransformers })
-  return offensive.hasMatch(code)
+  return offensive
 }
+
+/** Words that are part of no harmless word. */
+const NEVER_HARMLESS = new Set(['fuck', 'nigger', 'motherfucker'])
+const MATCHED_WITH_ENDING = /^s?$/i
+
+/**
+ * Whether a chosen code has an offensive word: a whole one between dashes and underscores, so that `cumin` and `dickinson`
+ * are allowed. Digits alone are not read as letters.
+ */
+const isOffensive = (code: string): boolean =>
+  code
+    .split(/[-_]/)
+    .filter((word) => /[a-z]/i.test(word))
+    .some((word) =>
+      matcher()
+        .getAllMatches(word)
+        .some((match) => {
+          const { phraseMetadata } = englishDataset.getPayloadWithPhraseMetadata(match)
+          if (NEVER_HARMLESS.has(phraseMetadata?.originalWord ?? '')) return true
+          return match.startIndex === 0 && MATCHED_WITH_ENDING.test(word.slice(match.endIndex + 1))
+        }),
+    )
 
 /** Why a chosen code is invalid, or `undefined` when it is valid. */
 export const codeProblem = (code: string): { rule: string; message: string } | undefined => {
@@ -68,6 +96,7 @@ export const generateCode = (): string => {
   for (;;) {
     let code = ''
     for (let place = 0; place < GENERATED_LENGTH; place++) code += ALPHABET[randomInt(ALPHABET.length)]
-    if (codeProblem(code) === undefined) return code
+    // Stricter than for chosen codes, because no person chose this one.
+    if (codeProblem(code) === undefined && !matcher().hasMatch(code)) return code
   }
 }

@@ -95,6 +95,11 @@ describe('addressFor', () => {
     ['https://a.example/p#top', `https://a.example/p?wm_click=${CLICK}#top`],
     ['https://a.example/#/route?y=2', `https://a.example/?wm_click=${CLICK}#/route?y=2`],
     ['https://a.example/?wm_click=old&x=1', `https://a.example/?x=1&wm_click=${CLICK}`],
+    ['https://a.example/?wm_click=old', `https://a.example/?wm_click=${CLICK}`],
+    [
+      'https://a.example/?b=%7e+%20(1)&&wm%5Fclick=old&a=*%2F/~#f',
+      `https://a.example/?b=%7e+%20(1)&&a=*%2F/~&wm_click=${CLICK}#f`,
+    ],
   ])('appends the click to %s', (text, location) => {
     expect(addressFor(prepared(text), CLICK)).toBe(location)
   })

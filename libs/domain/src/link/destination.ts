@@ -43,17 +43,16 @@ export type PreparedDestination = {
  */
 export const prepareDestination = (url: string, utm: LinkUtm): PreparedDestination => {
   const parsed = new URL(url)
-  if (parsed.searchParams.has(CLICK_PARAMETER)) parsed.searchParams.delete(CLICK_PARAMETER)
   const tail = parsed.hash
+  const query = withoutClickId(parsed.search.slice(1))
   parsed.hash = ''
-  // Assigning an empty query removes its question mark.
-  if (parsed.search === '') parsed.search = ''
-  const own = new Set(parsed.searchParams.keys())
+  parsed.search = ''
+  const own = new Set(new URLSearchParams(query).keys())
   const added = new URLSearchParams()
   for (const [name, value] of Object.entries(utm))
     if (!own.has(`utm_${name}`)) added.set(`utm_${name}`, value)
-  const head = join(parsed.href, parsed.search === '' ? '?' : '&', added.toString())
-  const hasQuery = parsed.search !== '' || added.size > 0
+  const head = join(join(parsed.href, '?', query), query === '' ? '?' : '&', added.toString())
+  const hasQuery = query !== '' || added.size > 0
   return {
     url: head + tail,
     head,
@@ -62,6 +61,13 @@ export const prepareDestination = (url: string, utm: LinkUtm): PreparedDestinati
     parameters: [...own, ...added.keys()],
   }
 }
+
+/** Removes the click ids from a query. The rest stays byte for byte, because destinations may be signed. */
+const withoutClickId = (query: string): string =>
+  query
+    .split('&')
+    .filter((part) => !new URLSearchParams(part).has(CLICK_PARAMETER))
+    .join('&')
 
 /**
  * The URL for a visitor. Appends `clickId` unless null, and the parameters of `query` (as in the request, without `?`) that
