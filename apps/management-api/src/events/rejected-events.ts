@@ -79,10 +79,7 @@ export const rejectedEventRoutes = ({
       const where = (after: string | undefined): Prisma.RejectedEventWhereInput => ({
         projectId,
         replayedAt: null,
-        AND: [
-          ...(after === undefined ? [] : [{ id: { gt: after } }]),
-          ...(ids ? [{ id: { in: ids } }] : []),
-        ],
+        AND: [...(after === undefined ? [] : [{ id: { gt: after } }]), ...(ids ? [{ id: { in: ids } }] : [])],
         ...(eventName !== undefined && { eventName }),
         rejectedAt: { ...(from && { gte: dateOfTime(from) }), ...(to && { lt: dateOfTime(to) }) },
       })

@@ -292,7 +292,10 @@ const ReportedExposures = Type.Object({
       index: Type.Integer({ description: 'The place in `exposures`, from 0.' }),
       reason: Type.String(),
     }),
-    { description: 'Exposures that do not count, also those that are not valid. Sending them again does not help.' },
+    {
+      description:
+        'Exposures that do not count, also those that are not valid. Sending them again does not help.',
+    },
   ),
 })
 export type ReportedExposures = Static<typeof ReportedExposures>

@@ -53,9 +53,15 @@ describe('generateCode', () => {
 })
 
 describe('visitedCode', () => {
-  it.each(['summer', 'summer.', 'summer ', ' summer', 'summer).', 'summer\u201d,', 'summer\u00a0', 'summer!?'])(
-    'reads %j',
-    (text) => expect(visitedCode(text)).toBe('summer'),
-  )
+  it.each([
+    'summer',
+    'summer.',
+    'summer ',
+    ' summer',
+    'summer).',
+    'summer\u201d,',
+    'summer\u00a0',
+    'summer!?',
+  ])('reads %j', (text) => expect(visitedCode(text)).toBe('summer'))
   it.each(['sum.mer', 'summer/x', 'summer%'])('leaves %j', (text) => expect(visitedCode(text)).toBe(text))
 })
