@@ -179,9 +179,10 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
     await usage.stop()
     await apiKeys.flushUsage()
   })
-  const messages = createMessageRenderer()
+  const onError = (err: Error): void => log.error({ err }, 'A worker of templates or schemas failed')
+  const messages = createMessageRenderer({ onError })
   scope.onStop('message renderer', () => messages.close())
-  const schemas = createSchemaChecker()
+  const schemas = createSchemaChecker({ onError })
   scope.onStop('schema checker', () => schemas.close())
   const measured = measureBus(parts.bus, metrics, clock)
   return {

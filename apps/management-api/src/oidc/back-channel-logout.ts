@@ -5,6 +5,7 @@ import { clientOf, readParts } from '../http/request-parts.ts'
 import { requireAllowed } from '../http/require-allowed.ts'
 import { UUID } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { isStorableId } from './claims.ts'
 import { endProviderSessions, rememberToken } from './logout-queries.ts'
 import type { OidcDeps } from './oidc-deps.ts'
 import { type OidcProvider, providerUnavailable } from './provider-clients.ts'
@@ -71,6 +72,8 @@ const requireLogout = ({ jti, sub, sid, events, nonce }: JWTPayload): LogoutToke
   const sessionId = typeof sid === 'string' ? sid : null
   if (!isLogout || nonce !== undefined || typeof jti !== 'string' || (subject ?? sessionId) === null)
     throw refused('is not a log-out token with jti, and sub or sid')
+  if ([subject, sessionId].some((id) => id !== null && !isStorableId(id)))
+    throw refused('has a sub or sid that is not 1 to 255 characters without control characters')
   return { jti, subject, sessionId }
 }
 

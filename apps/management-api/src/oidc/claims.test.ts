@@ -1,7 +1,10 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { accountName, readClaims } from './claims.ts'
 
 const read = (claims: object, groupsClaim = 'groups') => readClaims({ sub: '1', ...claims }, groupsClaim)
+
+const claimName = fc.constantFrom('email', 'email_verified', 'name', 'groups', 'sid', 'auth_time', 'xms_edov')
 
 describe('the address of a provider’s user', () => {
   it.each([
@@ -50,6 +53,20 @@ describe('the groups', () => {
 it('say when the provider asked the user to sign in, or not', () => {
   expect(read({ auth_time: 1_700_000_000 }).signedInAt).toBe(1_700_000_000_000)
   for (const time of [undefined, null, '1700000000']) expect(read({ auth_time: time }).signedInAt).toBeNull()
+})
+
+it.each([undefined, 1, '', 'a\0b', 'a\nb', '\ud800', 'x'.repeat(256)])('refuses the subject %j', (sub) => {
+  expect(() => read({ sub })).toThrow('sub must be 1 to 255 characters')
+})
+
+it('reads any claims, or refuses them', () => {
+  fc.assert(
+    fc.property(fc.dictionary(claimName, fc.oneof(fc.jsonValue(), fc.double())), (claims) => {
+      const { signedInAt, email, groups } = read(claims)
+      if (signedInAt !== null) expect(new Date(signedInAt).toISOString()).toBeTypeOf('string')
+      for (const text of [email ?? '', ...groups]) expect(text.isWellFormed() && !text.includes('\0')).toBe(true)
+    }),
+  )
 })
 
 it('names the account', () => {

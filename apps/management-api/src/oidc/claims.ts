@@ -19,15 +19,34 @@ const MAX_GROUPS = 1_000
 const MAX_GROUP_LENGTH = 200
 const EMAIL = /^[^\s@"<>\p{Cc}]+@[^\s@"<>\p{Cc}]+$/u
 
-/** Reads the claims of an ID token, or of an ID token and the user info. */
+/** The longest `sub` that OpenID Connect allows, which is an index of the database too. */
+const MAX_SUBJECT_LENGTH = 255
+const MAX_TIME_MS = 8.64e15
+
+/** Whether the database can store a text as it is. */
+export const isStorableId = (text: string): boolean =>
+  text !== '' && text.length <= MAX_SUBJECT_LENGTH && !/\p{Cc}/u.test(text) && text.isWellFormed()
+
+/**
+ * Reads the claims of an ID token, or of an ID token and the user info.
+ * @throws Error when `sub` is not one that OpenID Connect allows
+ */
 export const readClaims = (claims: Claims, groupsClaim: string): ProviderUser => ({
-  subject: `${claims.sub}`,
+  subject: subjectOf(claims.sub),
   email: verifiedEmail(claims),
   name: textOf(claims.name, MAX_NAME_LENGTH),
   groups: groupsOf(claims[groupsClaim]),
   providerSessionId: textOf(claims.sid, MAX_LENGTH),
-  signedInAt: typeof claims.auth_time === 'number' ? claims.auth_time * 1_000 : null,
+  signedInAt: timeOf(claims.auth_time),
 })
+
+const subjectOf = (sub: unknown): string => {
+  if (typeof sub === 'string' && isStorableId(sub)) return sub
+  throw new Error(`sub must be 1 to ${MAX_SUBJECT_LENGTH} characters without control characters`)
+}
+
+const timeOf = (seconds: unknown): number | null =>
+  typeof seconds === 'number' && Math.abs(seconds * 1_000) <= MAX_TIME_MS ? seconds * 1_000 : null
 
 /** The name for an account: that of the claims, else the part of the address before its `@`. */
 export const accountName = ({ name, email }: Pick<ProviderUser, 'name' | 'email'>): string =>
@@ -38,7 +57,7 @@ const verifiedEmail = ({ email, email_verified: verified, xms_edov: edov }: Clai
   const isVerified =
     verified === true || (verified === undefined && (edov === true || edov === 1 || edov === '1'))
   if (!isVerified || typeof email !== 'string' || email.length > MAX_LENGTH || !EMAIL.test(email)) return null
-  return email.toLowerCase()
+  return email.isWellFormed() ? email.toLowerCase() : null
 }
 
 const textOf = (value: unknown, maxLength: number): string | null => {
@@ -51,5 +70,5 @@ const groupsOf = (value: unknown): readonly string[] =>
   [value]
     .flat()
     .filter((group) => typeof group === 'string')
-    .filter((group) => group.length <= MAX_GROUP_LENGTH)
+    .filter((group) => group.length <= MAX_GROUP_LENGTH && !group.includes('\0') && group.isWellFormed())
     .slice(0, MAX_GROUPS)

@@ -27,6 +27,8 @@ type MessageRendererOptions = {
   deadlineMs?: number
   /** Worker threads. */
   threads?: number
+  /** As of `createProjectWorkers`. */
+  onError?: (error: Error) => void
 }
 
 const DEADLINE_MS = 2_000

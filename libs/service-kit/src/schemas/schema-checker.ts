@@ -25,12 +25,15 @@ const MAX_WAITING = 8
 export const createSchemaChecker = ({
   deadlineMs = SCHEMA_CHECK_MS,
   maxWaiting = MAX_WAITING,
+  onError,
 }: {
   deadlineMs?: number
   maxWaiting?: number
+  /** As of `createProjectWorkers`. */
+  onError?: (error: Error) => void
 } = {}): SchemaChecker => {
   const filename = path.join(import.meta.dirname, 'schema-worker.ts')
-  const workers = createProjectWorkers<object, ValidationItem[]>({ filename, deadlineMs, maxWaiting })
+  const workers = createProjectWorkers<object, ValidationItem[]>({ filename, deadlineMs, maxWaiting, onError })
   const problemsFromWorker = async (projectId: string, schema: object): Promise<ValidationItem[]> => {
     if (workers.isBusy(projectId)) {
       const message = 'Too many schemas of the project wait to be checked. Try again in a second.'

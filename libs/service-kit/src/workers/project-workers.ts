@@ -40,6 +40,8 @@ type ProjectWorkersOptions = {
   threads?: number
   /** Waiting tasks of a project from which `isBusy` returns true. */
   maxWaiting?: number
+  /** Called with an error of a worker that has no task, so that no caller gets it. */
+  onError?: ((error: Error) => void) | undefined
 }
 
 const THREADS = 2
@@ -55,6 +57,7 @@ export const createProjectWorkers = <Task, Result>({
   deadlineMs,
   threads = THREADS,
   maxWaiting = MAX_WAITING_PER_PROJECT,
+  onError = () => {},
 }: ProjectWorkersOptions): ProjectWorkers<Task, Result> => {
   let pool: Promise<Piscina<StartedTask<Task>, Result>> | undefined
   const projects = new Map<string, LimitFunction>()
@@ -70,8 +73,8 @@ export const createProjectWorkers = <Task, Result>({
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB },
     })
     started.on('error', (error: Error) => {
-      // The answer of a worker that has just been ended. Unheard, it would end the process.
-      if (!error.message.startsWith('Unexpected message from Worker')) throw error
+      // Unheard, it would end the process. The first is the answer of a worker that has just been ended.
+      if (!error.message.startsWith('Unexpected message from Worker')) onError(error)
     })
     return started
   }
