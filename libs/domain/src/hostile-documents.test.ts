@@ -19,7 +19,9 @@ const documentOf = (names: readonly string[], texts: readonly string[]): fc.Arbi
       fc.constantFrom(...texts, '', '__proto__', '\ud800', '\0', null, true, false, 0, -1, 0.1, 1e308),
       fc.string({ maxLength: 5 }),
       fc.array(tie('value'), { maxLength: 3 }),
-      fc.dictionary(fc.constantFrom(...names, 'a', '', '__proto__', 'constructor'), tie('value'), { maxKeys: 3 }),
+      fc.dictionary(fc.constantFrom(...names, 'a', '', '__proto__', 'constructor'), tie('value'), {
+        maxKeys: 3,
+      }),
     ),
   })).value
 
@@ -28,15 +30,40 @@ const isObject = (value: unknown): value is object =>
 
 describe('an event schema', () => {
   const KEYWORDS = [
-    ...['$async', '$data', '$id', '$anchor', '$ref', '$schema', '$defs', '$dynamicRef', '$recursiveRef', 'id'],
+    ...[
+      '$async',
+      '$data',
+      '$id',
+      '$anchor',
+      '$ref',
+      '$schema',
+      '$defs',
+      '$dynamicRef',
+      '$recursiveRef',
+      'id',
+    ],
     ...['nullable', 'discriminator', 'unevaluatedProperties', 'unevaluatedItems', 'additionalProperties'],
-    ...['type', 'enum', 'const', 'multipleOf', 'minimum', 'pattern', 'patternProperties', 'format', 'required'],
+    ...[
+      'type',
+      'enum',
+      'const',
+      'multipleOf',
+      'minimum',
+      'pattern',
+      'patternProperties',
+      'format',
+      'required',
+    ],
     ...['properties', 'items', 'prefixItems', 'contains', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'else'],
     ...['dependencies', 'dependentSchemas', 'dependentRequired', 'uniqueItems', 'maxLength', 'propertyNames'],
   ]
   const TEXTS = [
     ...['#', '#/$defs/a', '#/properties/a', '#/%', '#a', 'http://x.example/s', 'string', 'object', 'array'],
-    ...['http://json-schema.org/draft-07/schema#', 'https://json-schema.org/draft/2019-09/schema', 'date-time'],
+    ...[
+      'http://json-schema.org/draft-07/schema#',
+      'https://json-schema.org/draft/2019-09/schema',
+      'date-time',
+    ],
     ...['regex', 'uri', '(a+)+$', '[', '^[a-z]+$', 'a', 'number'],
   ]
   const schemas = documentOf(KEYWORDS, TEXTS).filter(isObject)
@@ -94,9 +121,36 @@ describe('JsonLogic', () => {
 
 describe('a template', () => {
   const PIECES = [
-    ...['{{', '}}', '{{{', '}}}', '{{traits.name}}', '{{#each traits}}', '{{/each}}', '{{#if a}}', '{{else}}'],
-    ...['{{/if}}', '{{> partial}}', '{{#*inline "a"}}', '{{lookup this "constructor"}}', '{{@root}}', '{{!--'],
-    ...['{{#with __proto__}}', '{{/with}}', '{{this}}', '\\{{', '{{[a b]}}', '{{log 1}}', '{{~', '<b', '</body>'],
+    ...[
+      '{{',
+      '}}',
+      '{{{',
+      '}}}',
+      '{{traits.name}}',
+      '{{#each traits}}',
+      '{{/each}}',
+      '{{#if a}}',
+      '{{else}}',
+    ],
+    ...[
+      '{{/if}}',
+      '{{> partial}}',
+      '{{#*inline "a"}}',
+      '{{lookup this "constructor"}}',
+      '{{@root}}',
+      '{{!--',
+    ],
+    ...[
+      '{{#with __proto__}}',
+      '{{/with}}',
+      '{{this}}',
+      '\\{{',
+      '{{[a b]}}',
+      '{{log 1}}',
+      '{{~',
+      '<b',
+      '</body>',
+    ],
   ]
   const templates = fc
     .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 5 })), { maxLength: 8 })
@@ -105,7 +159,13 @@ describe('a template', () => {
   it('renders, or is refused with its field', async () => {
     await fc.assert(
       fc.asyncProperty(templates, templates, fc.jsonValue({ maxDepth: 3 }), async (subject, html, name) => {
-        const context = { traits: { name }, event: {}, profile: {}, project: {}, unsubscribeUrl: 'https://u.example' }
+        const context = {
+          traits: { name },
+          event: {},
+          profile: {},
+          project: {},
+          unsubscribeUrl: 'https://u.example',
+        }
         const work = async () => (await compileMessage({ subject, html }))(context)
         const result = await work().catch((error: unknown) => error)
         if (!(result instanceof TemplateError)) expect(result).toHaveProperty('html')
@@ -116,13 +176,27 @@ describe('a template', () => {
 })
 
 describe('a filter', () => {
-  const OPS = ['eq', 'neq', 'in', 'not_in', 'gt', 'lte', 'contains', 'starts_with', 'exists', 'not_exists'] as const
+  const OPS = [
+    'eq',
+    'neq',
+    'in',
+    'not_in',
+    'gt',
+    'lte',
+    'contains',
+    'starts_with',
+    'exists',
+    'not_exists',
+  ] as const
   const scalars = fc.oneof(fc.string({ maxLength: 3 }), fc.double(), fc.boolean())
 
   it('is accepted or refused, and applies to every value when it is accepted', () => {
     fc.assert(
       fc.property(
-        fc.oneof(fc.string(), fc.string().map((path) => `properties.${path}`)),
+        fc.oneof(
+          fc.string(),
+          fc.string().map((path) => `properties.${path}`),
+        ),
         fc.constantFrom(...OPS),
         fc.option(fc.oneof(scalars, fc.array(scalars, { maxLength: 3 })), { nil: undefined }),
         fc.jsonValue({ maxDepth: 2 }),

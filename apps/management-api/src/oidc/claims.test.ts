@@ -64,7 +64,8 @@ it('reads any claims, or refuses them', () => {
     fc.property(fc.dictionary(claimName, fc.oneof(fc.jsonValue(), fc.double())), (claims) => {
       const { signedInAt, email, groups } = read(claims)
       if (signedInAt !== null) expect(new Date(signedInAt).toISOString()).toBeTypeOf('string')
-      for (const text of [email ?? '', ...groups]) expect(text.isWellFormed() && !text.includes('\0')).toBe(true)
+      for (const text of [email ?? '', ...groups])
+        expect(text.isWellFormed() && !text.includes('\0')).toBe(true)
     }),
   )
 })

@@ -33,7 +33,12 @@ export const createSchemaChecker = ({
   onError?: (error: Error) => void
 } = {}): SchemaChecker => {
   const filename = path.join(import.meta.dirname, 'schema-worker.ts')
-  const workers = createProjectWorkers<object, ValidationItem[]>({ filename, deadlineMs, maxWaiting, onError })
+  const workers = createProjectWorkers<object, ValidationItem[]>({
+    filename,
+    deadlineMs,
+    maxWaiting,
+    onError,
+  })
   const problemsFromWorker = async (projectId: string, schema: object): Promise<ValidationItem[]> => {
     if (workers.isBusy(projectId)) {
       const message = 'Too many schemas of the project wait to be checked. Try again in a second.'
