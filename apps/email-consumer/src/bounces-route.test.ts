@@ -16,5 +16,7 @@ it('keeps the reports beside one that is not valid, and says why', () => {
 })
 
 it('refuses a request without any valid report', () => {
-  expect(() => sortBounces([{ address: 'no', type: 'hard' }])).toThrow('bounces.0: address must have at least')
+  expect(() => sortBounces([{ address: 'no', type: 'hard' }])).toThrow(
+    'bounces.0: address must have at least',
+  )
 })

@@ -21,7 +21,11 @@ const lines = fc.constantFrom(
 const bodies = fc.oneof(fc.string(), fc.constantFrom('5\r\nhello\r\n0\r\n\r\n', 'zz\r\n', '\0', '\u00e4'))
 const answers = fc.oneof(
   fc
-    .tuple(fc.oneof(fc.integer({ min: 0, max: 1_200 }), fc.constantFrom(101, 103, 204, 304)), fc.array(lines), bodies)
+    .tuple(
+      fc.oneof(fc.integer({ min: 0, max: 1_200 }), fc.constantFrom(101, 103, 204, 304)),
+      fc.array(lines),
+      bodies,
+    )
     .map(([status, headers, body]) => `HTTP/1.1 ${[`${status} x`, ...headers, '', body].join('\r\n')}`),
   fc.constantFrom('', 'HTTP/1.1 200 OK\r\n', 'HTTP/9.9 200 OK\r\n\r\n', 'GET / HTTP/1.1\r\n\r\n'),
   fc.string({ unit: 'binary' }),

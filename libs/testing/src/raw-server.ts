@@ -1,7 +1,9 @@
 import { createServer, type Server, type Socket } from 'node:net'
 
 /** A server that answers each connection with the bytes that `answer` returns, whatever it is sent. */
-export const startRawServer = async (answer: () => Buffer): Promise<{ port: number; close: () => Promise<void> }> => {
+export const startRawServer = async (
+  answer: () => Buffer,
+): Promise<{ port: number; close: () => Promise<void> }> => {
   const open = new Set<Socket>()
   const server: Server = createServer((socket) => {
     open.add(socket)

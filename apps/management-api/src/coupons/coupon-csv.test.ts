@@ -17,7 +17,23 @@ const storingAll = () => {
 const quotas = { couponCodes: Number.POSITIVE_INFINITY } as Parameters<typeof importCodes>[3]
 const pool = { id: 'pool', projectId: 'project' }
 
-const PIECES = ['code', 'SUMMER-1', ',', ';', '\t', '"', '""', '\n', '\r\n', '\r', '\ufeff', '\0', '\u200b', 'ä', ' ']
+const PIECES = [
+  'code',
+  'SUMMER-1',
+  ',',
+  ';',
+  '\t',
+  '"',
+  '""',
+  '\n',
+  '\r\n',
+  '\r',
+  '\ufeff',
+  '\0',
+  '\u200b',
+  'ä',
+  ' ',
+]
 const texts = fc.array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 4 })), { maxLength: 30 })
 const files = fc.oneof(
   texts.map((pieces) => Buffer.from(pieces.join(''))),

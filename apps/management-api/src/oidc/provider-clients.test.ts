@@ -15,7 +15,12 @@ const jwkNames = fc.constantFrom('kty', 'alg', 'use', 'kid', 'n', 'e', 'crv', 'x
 const jwks = fc.record({
   keys: fc.oneof(
     fc.jsonValue({ maxDepth: 1 }),
-    fc.array(fc.dictionary(jwkNames, fc.oneof(fc.constantFrom('RSA', 'EC', 'RS256', 'AQAB'), fc.jsonValue({ maxDepth: 1 })))),
+    fc.array(
+      fc.dictionary(
+        jwkNames,
+        fc.oneof(fc.constantFrom('RSA', 'EC', 'RS256', 'AQAB'), fc.jsonValue({ maxDepth: 1 })),
+      ),
+    ),
   ),
 })
 const TOKEN = `${Buffer.from('{"alg":"RS256"}').toString('base64url')}.e30.AA`
