@@ -8,11 +8,12 @@ import {
   eventually,
   freePort,
   images,
+  newContainer,
   makeCertificate,
   services,
   startTcpProxy,
 } from '@waymark/testing'
-import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
+import { type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
 import { kafkaConfig } from '../src/stores-config.ts'
@@ -28,7 +29,7 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
   beforeAll(async () => {
     certificate = await makeCertificate()
     const port = await freePort()
-    container = await new GenericContainer(images.kafka)
+    container = await newContainer(images.kafka)
       .withEnvironment({
         KAFKA_NODE_ID: '1',
         KAFKA_PROCESS_ROLES: 'broker,controller',

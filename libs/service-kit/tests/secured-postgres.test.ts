@@ -1,6 +1,6 @@
 import { createPool, migrate } from '@waymark/database'
-import { CONTAINER_START_MS, images, makeCertificate, services } from '@waymark/testing'
-import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
+import { CONTAINER_START_MS, images, newContainer, makeCertificate, services } from '@waymark/testing'
+import { type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
 import { databaseConfig } from '../src/stores-config.ts'
@@ -19,7 +19,7 @@ describe.skipIf(!services)('PostgreSQL that requires TLS', () => {
     const owned = `install -o postgres -g postgres -m 600 /tls/tls.key /tls/tls.crt /var/lib/postgresql/
       exec docker-entrypoint.sh postgres -c ssl=on -c ssl_cert_file=/var/lib/postgresql/tls.crt \
         -c ssl_key_file=/var/lib/postgresql/tls.key -c hba_file=/tls/hba.conf`
-    container = await new GenericContainer(images.postgres)
+    container = await newContainer(images.postgres)
       .withEnvironment({ POSTGRES_PASSWORD: PASSWORD })
       .withCopyContentToContainer([
         { content: certificate.cert, target: '/tls/tls.crt' },

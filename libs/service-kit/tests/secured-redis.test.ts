@@ -5,10 +5,11 @@ import {
   eventually,
   freePort,
   images,
+  newContainer,
   makeCertificate,
   services,
 } from '@waymark/testing'
-import { GenericContainer, type StartedTestContainer, Wait } from 'testcontainers'
+import { type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'
 import { redisConfig } from '../src/stores-config.ts'
@@ -36,7 +37,7 @@ const roundTrip = async (env: Record<string, string>, timeoutMs = 60_000): Promi
 
 /** Runs a script of the shell in the image of Redis, with files in `/tls`, and its ports as they are. */
 const startServers = (script: string, ports: number[], files: Record<string, string>) =>
-  new GenericContainer(images.redis)
+  newContainer(images.redis)
     .withCopyContentToContainer(
       Object.entries(files).map(([name, content]) => ({ content, target: `/tls/${name}`, mode: 0o644 })),
     )

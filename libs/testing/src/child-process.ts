@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
+import { count } from './run-counts.ts'
 
 /** A process that a test or benchmark started. */
 export type TestProcess = {
@@ -56,6 +57,7 @@ export const startProcess = (
   args: readonly string[],
   { keepInputOpen = false, keepGroup = false, ...options }: Options = {},
 ): TestProcess => {
+  count('processes')
   const child = spawn(command, args, { ...options, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
   const { pid } = child
   if (pid !== undefined) {

@@ -7,7 +7,7 @@ import { type AppProcess, endApp, ROOT, startApp } from './app-process.ts'
 import { startProcess } from './child-process.ts'
 import { executeOnClickHouse } from './clickhouse-database.ts'
 import { freePort } from './free-port.ts'
-import { requireServices, type Services } from './services.ts'
+import { requireServices, type Services, services } from './services.ts'
 import { execute } from './template-database.ts'
 import { createTestDatabase } from './test-database.ts'
 
@@ -114,7 +114,9 @@ export const prepareDistributed = async (
   settings: Record<string, string> = {},
   root = ROOT,
 ): Promise<DistributedWorld> => {
-  const database = await createTestDatabase({ empty: true, postgresUrl })
+  // Another server has no template, and another version has other migrations.
+  const empty = root !== ROOT || postgresUrl !== services?.postgresUrl
+  const database = await createTestDatabase({ empty, postgresUrl })
   const name = `t${randomBytes(5).toString('hex')}`
   const prefix = `${name}.`
   const mailDir = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))

@@ -1,6 +1,7 @@
 import { getRandomValues } from 'node:crypto'
 import { GenericContainer, Network, type StartedTestContainer, Wait } from 'testcontainers'
 import { freePort } from './free-port.ts'
+import { count } from './run-counts.ts'
 
 /** Official images, or those that `tools/images` builds under the same names. */
 export const images = {
@@ -10,6 +11,12 @@ export const images = {
   nginx: 'nginx:1.28-bookworm',
   clickhouse: 'clickhouse/clickhouse-server:26.3',
 } as const
+
+/** A container of an image. The summary of a test run counts it. */
+export const newContainer = (image: string): GenericContainer => {
+  count('containers')
+  return new GenericContainer(image)
+}
 
 /** Time for a server in a container to start, in ms. A busy machine may take minutes. */
 export const CONTAINER_START_MS = 300_000
@@ -41,7 +48,7 @@ export const startPostgres = async ({
   container: StartedTestContainer
   url: string
 }> => {
-  const container = await new GenericContainer(images.postgres)
+  const container = await newContainer(images.postgres)
     .withEnvironment({ POSTGRES_PASSWORD })
     .withCommand([
       'postgres',
@@ -60,7 +67,7 @@ export const startPostgres = async ({
 export const startRedis = async (
   place: Place = {},
 ): Promise<{ container: StartedTestContainer; url: string }> => {
-  const container = await new GenericContainer(images.redis)
+  const container = await newContainer(images.redis)
     .withExposedPorts(exposed(6379, place))
     .withWaitStrategy(Wait.forLogMessage(/Ready to accept connections/))
     .withStartupTimeout(CONTAINER_START_MS)
@@ -90,7 +97,7 @@ export const startKafka = async ({
   const port = place.port ?? (await freePort())
   const advertised = advertisedPort ?? port
   const [clients, controllers] = direct ? [port, await freePort()] : [9092, 9093]
-  const kafka = new GenericContainer(images.kafka)
+  const kafka = newContainer(images.kafka)
     .withEnvironment({
       KAFKA_NODE_ID: '1',
       KAFKA_PROCESS_ROLES: 'broker,controller',
@@ -121,7 +128,7 @@ export const startKafka = async ({
 export const startClickHouse = async (
   place: Place = {},
 ): Promise<{ container: StartedTestContainer; url: string }> => {
-  const container = await new GenericContainer(images.clickhouse)
+  const container = await newContainer(images.clickhouse)
     .withEnvironment({ CLICKHOUSE_USER: 'waymark', CLICKHOUSE_PASSWORD })
     .withExposedPorts(exposed(8123, place))
     .withBindMounts(mounts('/var/lib/clickhouse', place))
@@ -137,7 +144,7 @@ export const startNginx = async (
   config: string,
 ): Promise<{ container: StartedTestContainer; configure(config: string): Promise<void> }> => {
   const file = (content: string) => [{ content, target: '/etc/nginx/nginx.conf' }]
-  const container = await new GenericContainer(images.nginx)
+  const container = await newContainer(images.nginx)
     .withNetworkMode('host')
     .withCopyContentToContainer(file(config))
     .withStartupTimeout(CONTAINER_START_MS)
@@ -180,7 +187,7 @@ export const startKafkaCluster = async (): Promise<{
   const started = await startTogether(
     ...ids.map(async (id) => {
       const port = await freePort()
-      const container = await new GenericContainer(images.kafka)
+      const container = await newContainer(images.kafka)
         .withNetwork(network)
         .withNetworkAliases(nameOf(id))
         .withEnvironment({

@@ -16,6 +16,7 @@ export {
 export {
   CONTAINER_START_MS,
   images,
+  newContainer,
   startClickHouse,
   startKafka,
   startKafkaCluster,

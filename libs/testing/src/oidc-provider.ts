@@ -1,3 +1,4 @@
+/// <reference path="./oidc-provider-types.d.ts" />
 import { createServer, type RequestListener, type Server } from 'node:http'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import Provider from 'oidc-provider'
