@@ -1,8 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
-
-const DEPLOYED_TESTS = 'tools/end-to-end/tests/deployed.test.ts'
-const BROWSER_TESTS = ['apps/console/tests/*.test.ts', 'apps/ingest-gateway/tests/sdks-browser.test.ts']
+import { TimedSequencer } from './libs/testing/src/timed-sequencer.ts'
+import { BROWSER_TESTS, CHAOS_TESTS, DEPLOYED_TESTS, NOT_INTEGRATION } from './tools/test-files.ts'
 
 // In CI a missing Docker fails the run, so nothing is left out there.
 const hasContainers = Boolean(process.env.CI) || dockerAnswers()
@@ -13,13 +12,24 @@ const maxWorkers = hasContainers ? 2 : 3
 // As long as `eventually` waits. Without this, Vitest gives up after one second.
 const poll = { timeout: 60_000 }
 
+/** Lets the summary count what a project uses. */
+const counted = (project: string, env: Record<string, string> = {}) => ({
+  env: { TEST_PROJECT: project, ...env },
+  setupFiles: './libs/testing/src/count-cpu.ts',
+})
+
 export default defineConfig({
   test: {
-    reporters: ['default', ['./libs/testing/src/summary-reporter.ts', { leftOut }]],
+    reporters: [
+      'default',
+      ['./libs/testing/src/summary-reporter.ts', { leftOut, timingsFolder: import.meta.dirname }],
+    ],
+    sequence: { sequencer: TimedSequencer },
     projects: [
       {
         test: {
           name: 'unit',
+          ...counted('unit'),
           include: ['{apps,libs,tools}/*/src/**/*.test.ts'],
           // These tests start nothing that they share: a process for each file would double their CPU time.
           isolate: false,
@@ -33,16 +43,13 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
+          ...counted('integration'),
           include: ['{apps,libs,tools}/*/tests/**/*.test.ts'],
-          exclude: [
-            ...configDefaults.exclude,
-            // It measures times, which only mean something with nothing beside it; `chaos` runs it.
-            'tools/api-tests/tests/blocking.test.ts',
-            ...BROWSER_TESTS,
-            DEPLOYED_TESTS,
-            ...leftOut,
-          ],
+          exclude: [...configDefaults.exclude, ...NOT_INTEGRATION, ...leftOut],
           globalSetup: './libs/testing/src/global-setup.ts',
+          // A process for each file would load every library again, which is a third of the CPU time.
+          isolate: false,
+          unstubEnvs: true,
           testTimeout: 180_000,
           // A hook may start containers, which are waited for up to five minutes.
           hookTimeout: 420_000,
@@ -53,7 +60,9 @@ export default defineConfig({
       {
         test: {
           name: 'browser',
+          ...counted('browser'),
           include: BROWSER_TESTS,
+          exclude: CHAOS_TESTS,
           // Chromium aborts its requests whenever the network of a container comes or goes: with containers, after all others.
           sequence: { groupOrder: hasContainers ? 1 : 0 },
           testTimeout: 180_000,
@@ -67,6 +76,7 @@ export default defineConfig({
         test: {
           // It installs another version, so only `npm run test:upgrade` runs it.
           name: 'upgrade',
+          ...counted('upgrade'),
           include: ['tools/chaos/upgrade/*.test.ts'],
           globalSetup: './libs/testing/src/global-setup.ts',
           testTimeout: 180_000,
@@ -77,21 +87,19 @@ export default defineConfig({
         test: {
           // Tests of an installation that runs already. `npm run test:cluster` runs them.
           name: 'deployed',
-          include: [DEPLOYED_TESTS],
+          ...counted('deployed'),
+          include: DEPLOYED_TESTS,
           testTimeout: 180_000,
           hookTimeout: 180_000,
         },
       },
       {
         test: {
-          // What of `integration` breaks things or breaks in, for as long as it takes to be sure, and nothing beside it.
+          // Long tests, one file at a time: those that break things, and those that measure times or memory.
           name: 'chaos',
-          include: [
-            'tools/chaos/tests/**/*.test.ts',
-            'tools/api-tests/tests/{fuzz,foreign-ids,blocking}.test.ts',
-          ],
+          ...counted('chaos', { CHAOS: process.env.CHAOS ?? 'whole' }),
+          include: [...CHAOS_TESTS, 'tools/api-tests/tests/{fuzz,foreign-ids}.test.ts'],
           globalSetup: './libs/testing/src/global-setup.ts',
-          env: { CHAOS: 'whole' },
           testTimeout: 180_000,
           hookTimeout: 420_000,
           expect: { poll },

@@ -8,14 +8,14 @@ import { asOwner } from './openapi/example.ts'
 import { examples } from './openapi/examples.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
-/** Requests for each operation: a part in every test run, all with `npm run test:fuzz`. */
-const RUNS = Number(process.env.FUZZ_RUNS || 100)
+/** Requests for each operation: a few in every test run, all with `npm run test:fuzz`. */
+const RUNS = Number(process.env.FUZZ_RUNS || extent(10, 100))
 /** `npm run test:chaos` sends as many to public operations, and a part to those of a project. */
 const runsOf = ({ path }: Operation): number =>
   path.startsWith('/api/projects/') ? RUNS : extent(RUNS, Math.max(RUNS, 10_000))
 const REPORT = extent(Boolean(process.env.FUZZ_REPORT), true)
-/** The same requests in every test run. With a given number they differ; a seed repeats a failed run. */
-const SEED = Number(process.env.FUZZ_SEED || (process.env.FUZZ_RUNS ? Date.now() % 2 ** 31 : 1))
+/** The same requests in every run of `npm test`. In the longer runs they differ; the printed seed repeats a run. */
+const SEED = Number(process.env.FUZZ_SEED || (REPORT ? Math.floor(Math.random() * 2 ** 31) : 1))
 /** After this many requests, the successful one is created again, because its resource may be gone. */
 const RENEW_AFTER = 100
 
@@ -34,6 +34,8 @@ const complaintAbout = ({ answers }: Operation, { status, type, text }: RawAnswe
   const error: unknown = Reflect.get(Object(JSON.parse(text)), 'error')
   return typeof error === 'string' ? undefined : 'does not say what is wrong'
 }
+
+process.stdout.write(`fuzz: repeat it with FUZZ_SEED=${SEED} FUZZ_RUNS=${RUNS}\n`)
 
 describe.skipIf(!services)(`invalid requests (FUZZ_SEED=${SEED})`, () => {
   describe.each(tags)('%s', (tag) => {

@@ -1,0 +1,27 @@
+// Which files belong to which project of Vitest. Used by vitest.config.ts and by the targets of Nx.
+
+/** Tests in Chromium. */
+export const BROWSER_TESTS = [
+  'apps/console/tests/*.test.ts',
+  'apps/ingest-gateway/tests/sdks-browser.test.ts',
+]
+
+/** Tests of an installation that runs already. */
+export const DEPLOYED_TESTS = ['tools/end-to-end/tests/deployed.test.ts']
+
+/**
+ * Tests that take long, measure times or memory, or need a cluster of brokers; `npm run test:chaos` runs them. Each
+ * guarantee that they test has a short test in `promises.test.ts` or in the package that gives it.
+ */
+export const CHAOS_TESTS = [
+  'tools/chaos/tests/!(promises).test.ts',
+  'apps/management-api/tests/export-memory.test.ts',
+  'libs/database/tests/restore.test.ts',
+  'libs/event-bus/tests/kafka-cluster.test.ts',
+  'tools/api-tests/tests/blocking.test.ts',
+  'tools/end-to-end/tests/kafka-users.test.ts',
+  'apps/console/tests/console-large.test.ts',
+]
+
+/** The tests in the folders `tests` that are not part of `integration`. */
+export const NOT_INTEGRATION = [...BROWSER_TESTS, ...DEPLOYED_TESTS, ...CHAOS_TESTS]
