@@ -1,0 +1,30 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import type { Project } from './expected.ts'
+
+/** The folder of the repository. */
+export const ROOT = path.resolve(import.meta.dirname, '../../../..')
+
+/** Runs Nx and returns its output. @throws Error when it fails */
+export const nx = (...args: string[]): string =>
+  execFileSync('npx', ['nx', ...args], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+
+/** All projects with the names of their targets. */
+export const readProjects = (): (Project & { targets: string[] })[] => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'waymark-graph-'))
+  const file = path.join(folder, 'graph.json')
+  nx('graph', `--file=${file}`)
+  const { graph } = JSON.parse(readFileSync(file, 'utf8')) as {
+    graph: { nodes: Record<string, { data: { root: string; implicitDependencies?: string[]; targets?: object } }> }
+  }
+  rmSync(folder, { recursive: true })
+  return Object.entries(graph.nodes).map(([name, { data }]) => ({
+    name,
+    root: data.root,
+    implicit: data.implicitDependencies ?? [],
+    targets: Object.keys(data.targets ?? {}),
+  }))
+}
+
