@@ -63,6 +63,7 @@ export default defineConfig({
           ...counted('browser'),
           include: BROWSER_TESTS,
           exclude: CHAOS_TESTS,
+          isolate: false,
           // Chromium aborts its requests whenever the network of a container comes or goes: with containers, after all others.
           sequence: { groupOrder: hasContainers ? 1 : 0 },
           testTimeout: 180_000,

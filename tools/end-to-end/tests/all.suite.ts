@@ -1,4 +1,4 @@
-import type { AppName, Constellation } from '@waymark/testing'
+import { type AppName, type Collector, type Constellation, startCollector } from '@waymark/testing'
 import { afterAll, describe } from 'vitest'
 import { describeAnalytics } from './analytics.suite.ts'
 import { describeCoupons } from './coupons.suite.ts'
@@ -16,7 +16,13 @@ type Start = (env?: Record<string, string>) => Promise<Constellation>
 
 /** The suites that run twice: in standalone.test.ts and in distributed.test.ts. `couponApp` redeems coupons there. */
 export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
-  const shared = startOnce(() => start({ WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true' }))
+  let collector: Collector | undefined
+  // Hooks run in reverse order: after the processes have stopped.
+  afterAll(() => collector?.stop())
+  const shared = startOnce(async () => {
+    collector = await startCollector()
+    return start({ WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  })
   describeMainJob(shared)
   describe('catalog, conversions and keys', () => describeIngestion(shared))
   describe('messages of Segment’s SDKs', () => describeSegment(shared))
@@ -27,7 +33,7 @@ export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
   describe('short links', () => describeShortLinks(shared))
   describe('decisions', () => describeDecisions(shared))
   describe('webhooks', () => describeWebhooks(shared))
-  describe('traces', () => describeTraces(start))
+  describe('traces', () => describeTraces(shared, () => collector?.spans ?? []))
 }
 
 /** A start that several groups share, because it takes longer than most of them. */

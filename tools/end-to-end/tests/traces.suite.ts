@@ -1,26 +1,18 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import {
-  type CollectedSpan,
-  type Collector,
-  type Constellation,
-  eventually,
-  startCollector,
-} from '@waymark/testing'
+import { type CollectedSpan, type Constellation, eventually } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 
-/** Traces as an operator sees them, for the deployment that `start` begins. */
-export const describeTraces = (start: (env: Record<string, string>) => Promise<Constellation>): void => {
-  let collector: Collector
+/** Traces as an operator sees them. `collected` are the spans that the deployment has sent. */
+export const describeTraces = (
+  start: () => Promise<Constellation>,
+  collected: () => readonly CollectedSpan[],
+): void => {
   let waymark: Constellation
 
   beforeAll(async () => {
-    collector = await startCollector()
-    waymark = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    waymark = await start()
   })
-  afterAll(async () => {
-    await waymark?.stop()
-    await collector?.stop()
-  })
+  afterAll(() => waymark?.stop())
 
   const track = async (traceId: string, query = ''): Promise<number> => {
     const response = await waymark.request(`/api/v1/t${query}`, {
@@ -42,7 +34,7 @@ export const describeTraces = (start: (env: Record<string, string>) => Promise<C
   const spansOf = (traceId: string, names: readonly string[]) =>
     eventually(`the trace has ${names.join(', ')}`, () => {
       const spans = new Map<string, CollectedSpan>()
-      for (const span of collector.spans.filter((one) => one.traceId === traceId))
+      for (const span of collected().filter((one) => one.traceId === traceId))
         spans.set([span.name, span.attributes['messaging.consumer.group.name']].join(' ').trim(), span)
       return names.every((name) => spans.has(name)) && spans
     })
