@@ -8,8 +8,8 @@ import {
   eventually,
   freePort,
   images,
-  newContainer,
   makeCertificate,
+  newContainer,
   services,
   startTcpProxy,
 } from '@waymark/testing'

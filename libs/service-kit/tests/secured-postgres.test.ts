@@ -1,5 +1,5 @@
 import { createPool, migrate } from '@waymark/database'
-import { CONTAINER_START_MS, images, newContainer, makeCertificate, services } from '@waymark/testing'
+import { CONTAINER_START_MS, images, makeCertificate, newContainer, services } from '@waymark/testing'
 import { type StartedTestContainer, Wait } from 'testcontainers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/config.ts'

@@ -5,8 +5,8 @@ import {
   eventually,
   freePort,
   images,
-  newContainer,
   makeCertificate,
+  newContainer,
   services,
 } from '@waymark/testing'
 import { type StartedTestContainer, Wait } from 'testcontainers'

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { countInto, readCounts, usedCpuMs } from './run-counts.ts'
-import { readTimings, TIMINGS_FILE, type TestTimings } from './test-timings.ts'
+import { readTimings, type TestTimings, TIMINGS_FILE } from './test-timings.ts'
 
 /** Time in ms after the longest timeout of the running tests, without any result, after which a run counts as hung. */
 const HUNG_AFTER_MS = 10 * 60_000

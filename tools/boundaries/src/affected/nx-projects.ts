@@ -17,7 +17,9 @@ export const readProjects = (): (Project & { targets: string[] })[] => {
   const file = path.join(folder, 'graph.json')
   nx('graph', `--file=${file}`)
   const { graph } = JSON.parse(readFileSync(file, 'utf8')) as {
-    graph: { nodes: Record<string, { data: { root: string; implicitDependencies?: string[]; targets?: object } }> }
+    graph: {
+      nodes: Record<string, { data: { root: string; implicitDependencies?: string[]; targets?: object } }>
+    }
   }
   rmSync(folder, { recursive: true })
   return Object.entries(graph.nodes).map(([name, { data }]) => ({
@@ -27,4 +29,3 @@ export const readProjects = (): (Project & { targets: string[] })[] => {
     targets: Object.keys(data.targets ?? {}),
   }))
 }
-
