@@ -72,6 +72,8 @@ export default {
           '^libs/[^/]+/src/index\\.ts$',
           // Each store's client is loaded by itself.
           '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
+          // The console loads single subjects.
+          '^libs/contracts/src/currency\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
           '^libs/testing/src/(child-process|chromium|servers|used-memory)\\.ts$',
         ],

@@ -1,5 +1,6 @@
 import type { CouponPool } from '../api/types.ts'
-import { formatMoney, formatNumber, formatPercentage } from '../ui/format.tsx'
+import { formatNumber, formatPercentage } from '../ui/format.tsx'
+import { formatMoney } from '../ui/money.ts'
 
 /** The types of discounts that a new pool may have, with their names. */
 export const SIMPLE_DISCOUNTS = [

@@ -4,8 +4,8 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
+import { minorUnitsOf, stepOf } from '../ui/money.ts'
 import { SIMPLE_DISCOUNTS } from './discount.ts'
-import { minorUnitsOf, stepOf } from './money.ts'
 
 /** Creates a pool, or changes the name, times and limits of one. */
 export const PoolForm = ({

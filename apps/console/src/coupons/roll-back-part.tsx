@@ -6,8 +6,7 @@ import type { Redemption } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Form, Input, Select } from '../ui/form.tsx'
-import { formatMoney } from '../ui/format.tsx'
-import { enteredAmount, minorUnitsOf, stepOf } from './money.ts'
+import { enteredAmount, formatMoney, minorUnitsOf, stepOf } from '../ui/money.ts'
 
 /** The redemption of a cart, whose discount can be rolled back in part. */
 type Granted = Redemption & { currency: string; discountAmount: number }

@@ -4,9 +4,9 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { Form, Input, Select, Switch, TextArea } from '../ui/form.tsx'
+import { enteredAmount, minorUnitsOf, stepOf } from '../ui/money.ts'
 import { parseJson } from '../ui/parse-json.ts'
 import { DISCOUNTS } from './discount.ts'
-import { enteredAmount, minorUnitsOf, stepOf } from './money.ts'
 
 type Discount = CouponPool['discount']
 type Rules = NonNullable<CouponPool['rules']>

@@ -5,9 +5,8 @@ import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Form, Input } from '../ui/form.tsx'
-import { formatMoney } from '../ui/format.tsx'
+import { formatMoney, minorUnitsOf, stepOf } from '../ui/money.ts'
 import { Notice } from '../ui/states.tsx'
-import { minorUnitsOf, stepOf } from './money.ts'
 
 const MAX_LINES = 200
 

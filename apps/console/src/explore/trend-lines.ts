@@ -1,4 +1,5 @@
-import { formatMoney, formatNumber } from '../ui/format.tsx'
+import { formatNumber } from '../ui/format.tsx'
+import { formatMoney } from '../ui/money.ts'
 import type { Filter, Queries, Results, TrendSeries } from './query-types.ts'
 import { METRICS, needsProperty } from './query-url.ts'
 

@@ -1,5 +1,5 @@
 import type { LinkStats } from '../api/types.ts'
-import { formatMoney } from '../ui/format.tsx'
+import { formatMoney } from '../ui/money.ts'
 
 type Revenue = LinkStats['conversions']['lastTouch']['revenue']
 

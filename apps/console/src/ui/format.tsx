@@ -22,38 +22,6 @@ export const formatPercentage = (percent: number): string => percentages.format(
 export const formatCountry = (code: string): string =>
   /^[A-Z]{2}$/.test(code) ? (countries.of(code) ?? code) : code
 
-/** The number of decimals of a currency: 2 for EUR, 0 for JPY, 3 for KWD, and 2 for an unknown code. */
-export const digitsOf = (currency: string): number => {
-  try {
-    const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
-    return format.resolvedOptions().maximumFractionDigits ?? 2
-  } catch {
-    return 2
-  }
-}
-
-/** An amount in minor units of a currency. */
-export const formatMoney = (amount: number, currency: string): string => {
-  try {
-    const format = new Intl.NumberFormat(undefined, { style: 'currency', currency })
-    return format.format(amount / 10 ** digitsOf(currency))
-  } catch {
-    return `${formatNumber(amount)} ${currency}`
-  }
-}
-
-/** A short form of an amount in minor units of a currency, such as "€1.2K", for an axis. */
-export const formatCompactMoney = (amount: number, currency: string): string => {
-  try {
-    const format = new Intl.NumberFormat(undefined, {
-      ...{ style: 'currency', currency, notation: 'compact', maximumFractionDigits: 1 },
-    })
-    return format.format(amount / 10 ** digitsOf(currency))
-  } catch {
-    return `${formatCompact(amount)} ${currency}`
-  }
-}
-
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
