@@ -3,11 +3,11 @@ import {
   type Bounce,
   bounce,
   bounceReport,
+  isEmailAddress,
   MAX_BOUNCES_BODY_BYTES,
   reportBounces,
   requireValid,
 } from '@waymark/contracts'
-import { isEmailAddress } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
 import { deliveryOfMessageId } from './compose-mail.ts'

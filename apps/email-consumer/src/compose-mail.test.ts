@@ -31,6 +31,16 @@ describe('composeMail', () => {
     )
   })
 
+  it('names domains in Punycode to mail servers, also when they are spelled with combining marks', async () => {
+    const { envelope, raw } = await composeMail({
+      ...parts,
+      from: 'Shop <hello@m\u00fcller.example>',
+      to: 'Ann@bu\u0308cher.example.',
+    })
+    expect(envelope).toEqual({ from: 'hello@xn--mller-kva.example', to: 'Ann@xn--bcher-kva.example' })
+    expect(raw.toString()).toMatch(/^To: Ann@xn--bcher-kva\.example\r$/m)
+  })
+
   it('has exactly one recipient for any headers', async () => {
     const { envelope } = await composeMail(parts)
     expect(envelope).toEqual({ from: 'hello@shop.example', to: 'ann@example.com' })

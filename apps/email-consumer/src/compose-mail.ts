@@ -1,3 +1,4 @@
+import { deliverableAddress } from '@waymark/contracts'
 import { parseMailbox } from '@waymark/domain'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { OutgoingMail } from './transport.ts'
@@ -14,7 +15,7 @@ type MailParts = {
 
 /**
  * Encodes a message. Its one-click unsubscribe headers are those of RFC 8058.
- * @throws Error when `from` is not a mailbox
+ * @throws Error when `from` is not a mailbox, or `to` no address
  */
 export const composeMail = async ({
   id,
@@ -24,12 +25,15 @@ export const composeMail = async ({
   unsubscribeUrl,
 }: MailParts): Promise<OutgoingMail> => {
   const sender = parseMailbox(from)
-  if (!sender) throw new Error('the sender is not an address')
+  const senderAddress = deliverableAddress(sender?.address ?? '')
+  const recipient = deliverableAddress(to)
+  if (!sender || senderAddress === undefined) throw new Error('the sender is not an address')
+  if (recipient === undefined) throw new Error('the recipient is not an address')
   const composer = new MailComposer({
     ...message,
-    from: sender,
-    to: { name: '', address: to },
-    ...(unsubscribeUrl !== undefined && { messageId: `<${id}@${sender.address.split('@')[1]}>` }),
+    from: { name: sender.name, address: senderAddress },
+    to: { name: '', address: recipient },
+    ...(unsubscribeUrl !== undefined && { messageId: `<${id}@${senderAddress.split('@')[1]}>` }),
     headers: {
       'Auto-Submitted': 'auto-generated',
       ...(unsubscribeUrl !== undefined && {
@@ -40,7 +44,7 @@ export const composeMail = async ({
     disableFileAccess: true,
     disableUrlAccess: true,
   })
-  return { id, envelope: { from: sender.address, to }, raw: await composer.compile().build() }
+  return { id, envelope: { from: senderAddress, to: recipient }, raw: await composer.compile().build() }
 }
 
 /** The delivery in the `Message-ID` of one of our messages, with or without angle brackets. */

@@ -102,8 +102,14 @@ describe.skipIf(!services)('deciding on deliveries', () => {
   it('stores the reason why no email is sent', async () => {
     const { eventName, by } = someEvents()
     const trigger = await harness.newTrigger({ eventName })
-    await harness.db.prisma.emailSuppression.create({
-      data: { id: uuidv7(), projectId: harness.projectId, address: 'never@example.com', reason: 'manual' },
+    const addresses = ['never@example.com', 'never@xn--bcher-kva.example']
+    await harness.db.prisma.emailSuppression.createMany({
+      data: addresses.map((address) => ({
+        id: uuidv7(),
+        projectId: harness.projectId,
+        address,
+        reason: 'manual',
+      })),
     })
     await withConsumer(
       by(null),
@@ -111,6 +117,8 @@ describe.skipIf(!services)('deciding on deliveries', () => {
       by(await harness.newProfile({ name: 'Nobody' })),
       by(await harness.newProfile({ email: 'a@x.example\r\nRCPT TO:<b@x.example>' })),
       by(await harness.newProfile({ email: 'Never@Example.com' })),
+      by(await harness.newProfile({ email: 'never@B\u00dcCHER.example' })),
+      by(await harness.newProfile({ email: 'never@bu\u0308cher.example.' })),
     )
     const rows = await harness.rows(trigger)
     expect(rows.map(({ status }) => status).sort()).toEqual([
@@ -119,8 +127,12 @@ describe.skipIf(!services)('deciding on deliveries', () => {
       'skipped_no_email',
       'skipped_no_email',
       'suppressed',
+      'suppressed',
+      'suppressed',
     ])
     expect(rows.map(({ reason }) => reason).sort()).toEqual([
+      'the address is on the suppression list',
+      'the address is on the suppression list',
       'the address is on the suppression list',
       'the profile has no trait email',
       'the profile has no trait email',

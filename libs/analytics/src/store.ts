@@ -191,8 +191,8 @@ export type ProfilesQuery = {
   projectId: string
   /** Of traits only. */
   filters: readonly EventFilter[]
-  /** The beginning of the trait `email`, case-insensitive. */
-  email?: string | undefined
+  /** The trait `email` begins with one of these, case-insensitive. */
+  emails?: readonly string[] | undefined
   /** Only ids below this one. */
   below?: string | undefined
   limit: number

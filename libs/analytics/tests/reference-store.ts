@@ -243,13 +243,13 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
           !keys.some((key) => key.projectId === projectId && key.profileId === profileId),
       )
     },
-    findProfiles: async ({ projectId, filters, email, below, limit }) =>
+    findProfiles: async ({ projectId, filters, emails, below, limit }) =>
       peopleOf(projectId)
         .map((id) => ({ id, traits: profileOf(projectId, id)?.traits ?? {} }))
         .filter(({ traits }) => filters.every((filter) => fulfils(readPath(traits, filter.property), filter)))
         .filter(({ traits }) => {
-          const text = textOf(traits.email)
-          return email === undefined || (text?.toLowerCase().startsWith(email.toLowerCase()) ?? false)
+          const text = textOf(traits.email)?.toLowerCase()
+          return emails?.some((email) => text?.startsWith(email.toLowerCase())) ?? true
         })
         .map(({ id }) => id)
         .filter((id) => below === undefined || id < below)

@@ -309,9 +309,12 @@ const profilesArbitrary: fc.Arbitrary<QueryCall> = fc
       filterArbitrary.map((filter): EventFilter => ({ ...filter, property: property('traits.plan') })),
       { maxLength: 2 },
     ),
-    email: fc.option(fc.constantFrom('ann', 'ANN@shop.example', 'änn', '4', "'; --", '%'), {
-      nil: undefined,
-    }),
+    emails: fc.option(
+      fc.array(fc.constantFrom('ann', 'ANN@shop.example', 'änn', '4', "'; --", '%'), { minLength: 1 }),
+      {
+        nil: undefined,
+      },
+    ),
     below: fc.option(fc.integer({ min: 1, max: 5 }).map(PROFILE), { nil: undefined }),
     limit: fc.integer({ min: 1, max: 5 }),
   })
@@ -559,7 +562,7 @@ export const describeAnalyticsStore = (
     for (const [part, count] of Object.entries({ äR: 2, жу: 1, Σιγ: 1, STRA: 1, 鍵: 1, ö: 0 })) {
       const values = { ...hour, property: property('properties.p'), contains: part, limit: 20 }
       expect(await expectLikeReference(both, ['listPropertyValues', values])).toHaveLength(count)
-      const people = { projectId: PROJECT(1), filters: [], email: part, limit: 20 }
+      const people = { projectId: PROJECT(1), filters: [], emails: [part], limit: 20 }
       expect(await expectLikeReference(both, ['findProfiles', people])).toHaveLength(count)
     }
     await both.store.close()

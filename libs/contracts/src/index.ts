@@ -15,6 +15,12 @@ export type {
 } from './decision-definition.ts'
 export { decisionStatuses, MAX_RAMP_STEPS } from './decision-definition.ts'
 export * from './email.ts'
+export {
+  canonicalAddress,
+  canonicalDomain,
+  deliverableAddress,
+  isEmailAddress,
+} from './email-address.ts'
 export { builtInEnvironments, MAX_OWN_ENVIRONMENTS, PRODUCTION } from './environment.ts'
 export * from './http/access-tokens.ts'
 export type { AccountView, ProjectView, TenantView, UserView } from './http/account-parts.ts'

@@ -155,6 +155,7 @@ const FORMATS: Record<string, string> = {
   duration: 'an ISO 8601 duration such as P1D',
   uuid: 'a UUID',
   email: 'an email address',
+  'idn-email': 'an email address',
   hostname: 'a host name',
   ipv4: 'an IPv4 address',
   ipv6: 'an IPv6 address',

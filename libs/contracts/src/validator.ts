@@ -10,6 +10,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 import { currencyOf } from './currency.ts'
+import { deliverableAddress } from './email-address.ts'
 import {
   describeError,
   listsValues,
@@ -87,6 +88,7 @@ const createAjv = (options: Options = {}): Ajv2020 => {
   created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)
   created.addFormat('date', (text: string) => parseRfc3339(`${text}T00:00:00Z`) !== undefined)
   created.addFormat('uuid', UUID)
+  created.addFormat('idn-email', (text: string) => deliverableAddress(text) !== undefined)
   created.addFormat('currency', (text: string) => currencyOf(text) !== undefined)
   return created
 }

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { canonicalAddress } from '@waymark/contracts'
 import { createTestDatabase, eventually, services, type TestDatabase } from '@waymark/testing'
 import type { PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
@@ -201,6 +203,52 @@ describe.skipIf(!services)('the database', () => {
       db.prisma.user.create({ data: { ...user, email: 'ann@example.com' } }),
     ).resolves.toMatchObject({ email: 'ann@example.com' })
     await db.prisma.user.delete({ where: { id: user.id } })
+  })
+
+  it('brings stored addresses into their canonical form, and keeps one of two spellings', async () => {
+    const path = '../prisma/migrations/20261127010000_canonical_addresses/migration.sql'
+    const sql = await readFile(new URL(path, import.meta.url), 'utf8')
+    const [tenant, project] = [randomUUID(), randomUUID()]
+    await db.pool.query(INSERT, [tenant, 'Shop'])
+    await db.pool.query(`INSERT INTO core.projects (id, tenant_id, name) VALUES ($1, $2, 'Shop')`, [
+      project,
+      tenant,
+    ])
+    const spelled = [
+      'ann@shop.example',
+      'x@bücher.example',
+      'x@xn--bcher-kva.example',
+      'y@bücher.example',
+      'y@ｂücher.example',
+      'jörg@x.example'.normalize('NFD'),
+      'ann@他们为什么不说中文.example',
+      'ann@3年b組金八先生.example',
+      'ann@пример.испытание',
+      'ann@faß.ελλάσ.example',
+      'ann@💌.example',
+    ]
+    await db.pool.query(
+      `INSERT INTO email.suppressions (id, project_id, address, reason)
+       SELECT gen_random_uuid(), $1, address, 'manual' FROM unnest($2::text[]) AS address`,
+      [project, spelled],
+    )
+    const user = (email: string) => ({ id: randomUUID(), name: 'Ann', passwordHash: '…', email })
+    const users = ['ann@müller.example', 'ann@bücher.example', 'ann@xn--bcher-kva.example'].map(user)
+    await db.prisma.user.createMany({ data: users })
+    await db.transaction((client) => client.query(sql))
+    const { rows } = await db.pool.query<{ address: string }>(
+      'SELECT address FROM email.suppressions WHERE project_id = $1',
+      [project],
+    )
+    const canonical = [...new Set(spelled.map((address) => canonicalAddress(address)))]
+    expect(rows.map(({ address }) => address).sort()).toEqual(canonical.sort())
+    const found = await db.prisma.user.findMany({ where: { id: { in: users.map(({ id }) => id) } } })
+    expect(found.map(({ email }) => email).sort()).toEqual(
+      // The account in the second spelling stays as it is: two cannot have one address.
+      ['ann@bücher.example', 'ann@xn--bcher-kva.example', 'ann@xn--mller-kva.example'],
+    )
+    await db.prisma.user.deleteMany({ where: { id: { in: users.map(({ id }) => id) } } })
+    await db.pool.query('DELETE FROM core.projects WHERE id = $1', [project])
   })
 
   it('can be closed twice', async () => {

@@ -44,6 +44,7 @@ export { type Cart, type CartPool, type GrantedBefore, isCountable, needsCart } 
 export {
   alphabetProblems,
   type CodeSpace,
+  chosenCode,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
   displayCode,
@@ -97,8 +98,8 @@ export { type DecisionWarning, reshufflesOf, writeDecision } from './decision/wr
 export {
   comparableAddress,
   emailAddressIn,
-  isEmailAddress,
   parseMailbox,
+  spellingsOf,
 } from './email/address.ts'
 export {
   compileMessage,

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { canonicalAddress } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { hashPassword, isEmailAddress } from '@waymark/domain'
+import { hashPassword } from '@waymark/domain'
 import { v7 as uuidv7 } from 'uuid'
 
 /** The owner of the account. */
@@ -16,9 +17,8 @@ export const createAccount = async (
   { prisma }: Pick<Database, 'prisma'>,
   { email: given, name }: NewAccount,
 ): Promise<CreatedAccount> => {
-  const email = given.trim().toLowerCase()
-  if (!isEmailAddress(email))
-    throw new Error('ACCOUNT_EMAIL must be an email address, such as ann@shop.example')
+  const email = canonicalAddress(given)
+  if (email === undefined) throw new Error('ACCOUNT_EMAIL must be an email address, such as ann@shop.example')
   const password = randomBytes(15).toString('base64url')
   const passwordHash = await hashPassword(password)
   const projectId = await prisma.$transaction(async (tx) => {

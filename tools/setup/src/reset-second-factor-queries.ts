@@ -1,4 +1,5 @@
 import type { Database } from '@waymark/database'
+import { comparableAddress } from '@waymark/domain'
 import { OPERATOR, readProjectIds, storeAuditEntries } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
 
@@ -23,7 +24,7 @@ export const resetSecondFactor = (
   given: string,
 ): Promise<ResetSecondFactor> =>
   transaction(async (client) => {
-    const email = given.trim().toLowerCase()
+    const email = comparableAddress(given)
     const found = await client.query<{ id: string }>(FIND, [email])
     const userId = found.rows[0]?.id
     if (userId === undefined)

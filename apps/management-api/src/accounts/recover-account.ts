@@ -1,4 +1,5 @@
 import { forgotPassword, resetPassword, sendVerification, verifyEmail } from '@waymark/contracts'
+import { comparableAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
 import { queueAccountMail, requestPasswordReset } from './account-mail-queries.ts'
@@ -14,7 +15,7 @@ export const recoverAccountRoutes = ({
   clock,
 }: ManagementDeps): Route[] => [
   accountRoutes.open(forgotPassword, async ({ body, client }) => {
-    const email = body.email.toLowerCase()
+    const email = comparableAddress(body.email)
     await accountLimits.countResetRequest(client.address)
     await requestPasswordReset(db, email)
     return { status: 202 }

@@ -1,4 +1,5 @@
 import { AppError, login, logout, register } from '@waymark/contracts'
+import { comparableAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import type { Client } from '../http/request-parts.ts'
 import { unprocessable } from '../http/validation.ts'
@@ -59,7 +60,7 @@ export const signInRoutes = ({
       const { name, password, tenantName, invitationToken } = body
       if (registrationMode === 'closed') throw registrationClosed()
       if (registrationMode === 'invite' && invitationToken === undefined) throw invitationRequired()
-      const email = body.email.toLowerCase()
+      const email = comparableAddress(body.email)
       await passwords.requireUncommon(password, email, 'password')
       await accountLimits.countRegistration(client.address)
       const invitation =
@@ -76,7 +77,7 @@ export const signInRoutes = ({
     }),
 
     accountRoutes.open(login, async ({ body: { password, ...body }, client }) => {
-      const email = body.email.toLowerCase()
+      const email = comparableAddress(body.email)
       await accountLimits.countSignIn(client.address)
       const user = await db.prisma.user.findUnique({ where: { email } })
       const check = () => passwords.verify(password, user?.passwordHash)

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { AppError, exportCoupons, importCoupons, MAX_POOL_SIZE, MAX_REPORTED_LINES } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { displayCode, normalizeCode } from '@waymark/domain'
+import { chosenCode, displayCode } from '@waymark/domain'
 import { csvField } from '@waymark/event-files'
 import { insertCoupons } from '@waymark/pipeline'
 import { LoopTurns, type Route } from '@waymark/service-kit'
@@ -77,7 +77,7 @@ const lineOf = (row: ExportedCoupon, prefix: string): string => {
 type RefusedLine = { line: number; code: string; reason: string }
 type ImportResult = { imported: number; duplicates: number; invalid: number; errors: RefusedLine[] }
 
-type Line = { line: number; text: string; code: string }
+type Line = { line: number; code: string; display: string }
 type PoolId = { id: string; projectId: string }
 
 const MAX_LINE_LENGTH = 64 * 1024
@@ -113,16 +113,16 @@ export const importCodes = async (
     const known = [...byCode.values()].filter(({ code }) => !inserted.has(code))
     result.imported += inserted.size
     result.duplicates += repeated.length + known.length
-    for (const { line, text } of [...repeated, ...known]) refuse(line, text, 'is a duplicate')
+    for (const { line, display } of [...repeated, ...known]) refuse(line, display, 'is a duplicate')
   }
 
   let chunk: Line[] = []
   for await (const { line, field } of linesOf(csv, refuseInvalid)) {
     const text = field ?? ''
-    const code = normalizeCode(text)
-    if (code === undefined)
+    const chosen = chosenCode(text)
+    if (chosen === undefined)
       refuseInvalid(line, text, 'is not 3 to 64 letters A to Z, digits, _ and ., and dashes')
-    else chunk.push({ line, text: text.trim().toUpperCase(), code })
+    else chunk.push({ line, ...chosen })
     if (chunk.length === CHUNK) {
       await store(chunk)
       chunk = []
@@ -147,8 +147,7 @@ const insertChunk = (
     if (size === undefined) throw new AppError('unprocessable', 'The pool was archived meanwhile')
     if (size + lines.length > MAX_POOL_SIZE)
       throw new AppError('unprocessable', `A pool holds at most ${MAX_POOL_SIZE} codes`)
-    const codes = lines.map(({ code, text }) => ({ code, display: text }))
-    const inserted = await insertCoupons(client, pool, codes)
+    const inserted = await insertCoupons(client, pool, lines)
     requireWithinQuota(quotas, 'couponCodes', used.codes + inserted.length)
     await growPool(client, pool.id, inserted.length)
     return inserted

@@ -11,11 +11,11 @@ import { Prisma } from '@waymark/database'
 import {
   alphabetProblems,
   type CodeSpace,
+  chosenCode,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
   drawCodes,
   guessabilityProblems,
-  normalizeCode,
 } from '@waymark/domain'
 import { unprocessable } from '../http/validation.ts'
 import { type PoolTerms, storedTerms } from './coupon-terms.ts'
@@ -52,7 +52,7 @@ export const newPoolValues = (body: NewPool): PoolValues => {
   const values = { name, kind, ...space, ...columnsOf(granted), rules: granted.rules, ...terms }
   if (kind === 'shared') {
     if (body.code === undefined) requireUnguessable(space, 1)
-    const code = body.code === undefined ? drawnCode(space) : chosenCode(body.code)
+    const code = body.code === undefined ? drawnCode(space) : requireCode(body.code)
     return { pool: { ...values, status: 'ready', size: 1, generated: 1 }, code }
   }
   requireUnguessable(space, size)
@@ -155,9 +155,9 @@ const drawnCode = (space: Parameters<typeof drawCodes>[0]) => {
   return { code, display: null }
 }
 
-const chosenCode = (text: string) => {
-  const code = normalizeCode(text)
-  if (code === undefined)
+const requireCode = (text: string) => {
+  const chosen = chosenCode(text)
+  if (!chosen)
     throw unprocessable('code', 'characters', 'must be 3 to 64 letters A to Z, digits, _ and ., and dashes')
-  return { code, display: text.trim().toUpperCase() }
+  return chosen
 }

@@ -1,11 +1,12 @@
 import {
   type EmailTriggerSample,
+  isEmailAddress,
   previewEmail,
   previewEmailTrigger,
   testEmailTrigger,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { isEmailAddress, type MessageTemplates } from '@waymark/domain'
+import type { MessageTemplates } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { requireAllowed } from '../http/require-allowed.ts'

@@ -1,6 +1,6 @@
-import { createSuppression, deleteSuppression, listSuppressions } from '@waymark/contracts'
+import { canonicalAddress, createSuppression, deleteSuppression, listSuppressions } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { comparableAddress, isEmailAddress } from '@waymark/domain'
+import { comparableAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
@@ -22,8 +22,9 @@ export const suppressionRoutes = ({ projectRoute, db }: ManagementDeps): Route[]
     }
   }),
   projectRoute(createSuppression, async ({ projectId, body }) => {
-    const address = comparableAddress(body.address)
-    if (!isEmailAddress(address)) throw unprocessable('address', 'email', 'must be an email address', address)
+    const address = canonicalAddress(body.address)
+    if (address === undefined)
+      throw unprocessable('address', 'email', 'must be an email address', body.address)
     const created = await db.prisma.emailSuppression.createMany({
       data: [{ id: uuidv7(), projectId, address, reason: 'manual' }],
       skipDuplicates: true,

@@ -9,6 +9,7 @@ const claimName = fc.constantFrom('email', 'email_verified', 'name', 'groups', '
 describe('the address of a provider’s user', () => {
   it.each([
     [{ email: 'Ada@Shop.example', email_verified: true }, 'ada@shop.example'],
+    [{ email: 'Ada@Bücher.example', email_verified: true }, 'ada@xn--bcher-kva.example'],
     [{ email: 'ada@shop.example', xms_edov: true }, 'ada@shop.example'],
     [{ email: 'ada@shop.example', xms_edov: 1 }, 'ada@shop.example'],
     [{ email: 'ada@shop.example', xms_edov: '1' }, 'ada@shop.example'],

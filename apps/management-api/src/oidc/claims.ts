@@ -1,7 +1,9 @@
+import { canonicalAddress } from '@waymark/contracts'
+
 /** What a provider says about a user. */
 export type ProviderUser = {
   subject: string
-  /** In lower case; null unless the provider has verified it. */
+  /** In canonical form; null unless the provider has verified it. */
   email: string | null
   name: string | null
   groups: readonly string[]
@@ -17,7 +19,6 @@ const MAX_LENGTH = 254
 const MAX_NAME_LENGTH = 200
 const MAX_GROUPS = 1_000
 const MAX_GROUP_LENGTH = 200
-const EMAIL = /^[^\s@"<>\p{Cc}]+@[^\s@"<>\p{Cc}]+$/u
 
 /** The longest `sub` that OpenID Connect allows, which is an index of the database too. */
 const MAX_SUBJECT_LENGTH = 255
@@ -56,8 +57,7 @@ export const accountName = ({ name, email }: Pick<ProviderUser, 'name' | 'email'
 const verifiedEmail = ({ email, email_verified: verified, xms_edov: edov }: Claims): string | null => {
   const isVerified =
     verified === true || (verified === undefined && (edov === true || edov === 1 || edov === '1'))
-  if (!isVerified || typeof email !== 'string' || email.length > MAX_LENGTH || !EMAIL.test(email)) return null
-  return email.isWellFormed() ? email.toLowerCase() : null
+  return isVerified && typeof email === 'string' ? (canonicalAddress(email) ?? null) : null
 }
 
 const textOf = (value: unknown, maxLength: number): string | null => {

@@ -1,4 +1,5 @@
 import { Resolver } from 'node:dns/promises'
+import { canonicalDomain } from '@waymark/contracts'
 import type { Platform } from '@waymark/service-kit'
 
 /** The TXT records of a name; each record as its parts. */
@@ -14,16 +15,19 @@ export const createTxtResolver = (): ResolveTxt => {
   return (name) => resolver.resolveTxt(name)
 }
 
-/** A domain in lower case; undefined unless it has two labels of ASCII letters, digits and hyphens at least. */
+/** A domain in its canonical form; undefined unless it has two labels at least, and none that is too long. */
 export const parseDomain = (text: string): string | undefined => {
-  const domain = text.toLowerCase()
+  const domain = canonicalDomain(text) ?? ''
   const labels = domain.split('.')
   const isDomain = labels.length >= 2 && labels.every((label) => LABEL.test(label)) && /[a-z]$/.test(domain)
   return isDomain && domain.length <= 253 ? domain : undefined
 }
 
-/** The domain of an address, in lower case. */
-export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1).toLowerCase()
+/** The domain of an address, in its canonical form. */
+export const domainOf = (email: string): string => {
+  const domain = email.slice(email.lastIndexOf('@') + 1)
+  return canonicalDomain(domain) ?? domain.toLowerCase()
+}
 
 /** The DNS record that proves control of a domain. */
 export const recordOf = ({ domain, token }: { domain: string; token: string }) => ({

@@ -1,5 +1,5 @@
 import type { ProfileQuery, ProfileView } from '@waymark/contracts'
-import { type EventFilter, fulfils, type PropertyRef, valueAt } from '@waymark/domain'
+import { type EventFilter, fulfils, type PropertyRef, spellingsOf, valueAt } from '@waymark/domain'
 import type { Pool } from 'pg'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import type { QueryStore } from '../analytics/run-queries.ts'
@@ -38,7 +38,7 @@ export const placeSearch = ({ search, filters, cursor, limit }: ProfileQuery): P
 
 /**
  * A page of the profiles that fulfil all filters and, with `search`, have that id or an email address that begins with
- * it. The one with the id comes first, all others by descending id. The analytics store finds them, and PostgreSQL checks
+ * it, in any spelling of a whole address. The one with the id comes first, all others by descending id. The analytics store finds them, and PostgreSQL checks
  * them, so that erased and changed profiles are left out.
  */
 export const searchProfiles = async (
@@ -49,18 +49,17 @@ export const searchProfiles = async (
 ): Promise<{ data: ProfileView[]; nextCursor: string | null }> => {
   const isFound = ({ traits }: ProfileView): boolean =>
     filters.every((filter) => fulfils(traitOf(traits, filter.property), filter))
+  const emails = search === undefined ? undefined : spellingsOf(search)
   const named = (search === undefined ? [] : await findById(pool, projectId, search)).filter(isFound)
   const first = below === undefined ? named.slice(0, limit) : []
   const wanted = limit - first.length
   const ids =
     wanted === 0
       ? []
-      : await queryStore((store) =>
-          store.findProfiles({ projectId, filters, email: search, below, limit: wanted }),
-        )
+      : await queryStore((store) => store.findProfiles({ projectId, filters, emails, below, limit: wanted }))
   const isNamed = (id: string): boolean => named.some((profile) => profile.id === id)
   const begins = (traits: ProfileView['traits']): boolean =>
-    search === undefined || `${traits.email}`.toLowerCase().startsWith(search.toLowerCase())
+    emails?.some((email) => `${traits.email}`.toLowerCase().startsWith(email.toLowerCase())) ?? true
   // Not all ids lead to a profile, but each leads the cursor on.
   const { data, last } = await fillPage<FoundProfile, ProfileView | null>(
     ids.length,

@@ -7,7 +7,7 @@ import {
   revokeInvitation,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { generateToken } from '@waymark/domain'
+import { comparableAddress, generateToken } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { createUser, type NewUser, registrationClosed } from '../accounts/create-account.ts'
@@ -32,7 +32,7 @@ export const invitationRoutes = ({ projectRoute, db, clock, quotas }: Management
   projectRoute(createInvitation, async ({ projectId, actor, body: { role, ...body } }) => {
     requireOwnRole(actor, role)
     requireRecentFor(actor, [role], clock())
-    const email = body.email.toLowerCase()
+    const email = comparableAddress(body.email)
     const { token, hash } = generateToken()
     const now = clock()
     const invitation = await db.prisma.$transaction(async (tx) => {

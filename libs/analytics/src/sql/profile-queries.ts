@@ -9,20 +9,22 @@ const EMAIL: PropertyRef = { source: 'traits', path: ['email'] }
 /** The ids of profiles by their traits, the greatest first. */
 export const findProfiles = async (
   { dialect, query: run }: Database,
-  { projectId, filters, email, below, limit }: ProfilesQuery,
+  { projectId, filters, emails, below, limit }: ProfilesQuery,
 ): Promise<string[]> => {
   const parameters = dialect.parameters()
   const { allOf, textOf } = createConditions(dialect, parameters)
   const id = dialect.sortable('person.profile_id')
   const conditions = [allOf(filters)]
-  if (email !== undefined) {
-    const prefix = dialect.lower(parameters.text(email))
-    conditions.push(dialect.startsWith(dialect.lower(textOf(EMAIL)), prefix))
+  if (emails !== undefined) {
+    const begins = emails.map((email) =>
+      dialect.startsWith(dialect.lower(textOf(EMAIL)), dialect.lower(parameters.text(email))),
+    )
+    conditions.push(`(${begins.join(' OR ')})`)
   }
   if (below !== undefined) conditions.push(`${id} < ${dialect.sortable(parameters.uuid(below))}`)
   const known = peopleWithTraits(dialect, projectId, parameters)
   // If people without traits match, everyone who has only events may.
-  const isForAnyone = email === undefined && filters.every((filter) => fulfils(undefined, filter))
+  const isForAnyone = emails === undefined && filters.every((filter) => fulfils(undefined, filter))
   const events = { projectId, from: 0, to: END, includeBots: true }
   const people = isForAnyone
     ? `

@@ -3,8 +3,8 @@ import { type ProjectRole, projectRoles } from '../project-role.ts'
 import { Id, Name, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { ErrorBody, Forbidden, RetryAfterSeconds } from './error-bodies.ts'
 
-/** An email address to register or invite. It is stored in lower case. */
-export const Email = Type.String({ format: 'email', maxLength: 254 })
+/** An email address to register or invite. It is stored in lower case, with its domain in Punycode. */
+export const Email = Type.String({ format: 'idn-email', maxLength: 254 })
 export const PersonName = Name
 export const Role = Type.Unsafe<ProjectRole>({ enum: projectRoles })
 

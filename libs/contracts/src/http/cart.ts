@@ -37,7 +37,7 @@ export const CartCode = Type.String({
   minLength: 1,
   maxLength: 200,
   ...NOT_BLANK,
-  description: 'Case and dashes do not matter.',
+  description: 'Case, dashes, spaces and invisible characters do not matter.',
 })
 
 /** Several codes of a request, instead of `code`. */

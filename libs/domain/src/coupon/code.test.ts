@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import {
   alphabetProblems,
   checkCharacterOf,
+  chosenCode,
   DEFAULT_ALPHABET,
   DEFAULT_CODE_LENGTH,
   drawCodes,
@@ -91,8 +92,62 @@ describe('drawn codes', () => {
 })
 
 describe('a code', () => {
-  it.each(['abcd-efgh', ' ABCD efgh', 'AB–CD—EF‑GH', 'ＡＢＣＤＥＦＧＨ'])('%s is ABCDEFGH', (typed) => {
+  it.each([
+    'abcd-efgh',
+    ' ABCD efgh',
+    'AB–CD—EF‑GH',
+    'ＡＢＣＤＥＦＧＨ',
+    'ABCD\u2212EFGH',
+    'ABCD\u30fcEFGH',
+    'ABCD\u2500EFGH',
+    '\ufeffABCDEFGH\u200b',
+    '\u200eABCD\u200fEFGH\u202c',
+    '\u2066ABCDEFGH\u2069',
+    'ABCD\u00adEFGH',
+    'ABCD\ufe0fEFGH',
+    'ABCD\u{e0100}EFGH',
+    'ABCD\u00a0EFGH',
+    'ABCD\u2060EFGH',
+    'ABCD\u034fEFGH',
+    'ABCD\u2800EFGH\u3164',
+    'ABCDEFGH\r\n',
+  ])('%j is ABCDEFGH', (typed) => {
     expect(normalizeCode(typed)).toBe('ABCDEFGH')
+  })
+
+  it('is the same with any dashes, spaces and invisible characters anywhere', () => {
+    const ignored = fc
+      .integer({ min: 0, max: 0x10ffff })
+      .filter((point) => point < 0xd800 || point > 0xdfff)
+      .map((point) => String.fromCodePoint(point))
+      .filter((text) => /[\p{Pd}\p{Zs}\p{Cf}\p{Variation_Selector}\p{Bidi_Control}\u2212]/u.test(text))
+    const common = fc.constantFrom(
+      ...'\u200b\u200c\u200d\u200e\u202a\u2060\u00ad\ufeff\ufe0e\u00a0\u2011\u2014\u2212',
+    )
+    fc.assert(
+      fc.property(
+        fc.stringMatching(/^[A-Z0-9_.]{3,20}$/),
+        fc.array(fc.tuple(fc.nat(), fc.oneof({ weight: 50, arbitrary: common }, ignored)), { maxLength: 30 }),
+        (code, insertions) => {
+          const characters = insertions.reduce(
+            (known, [seed, inserted]) => known.toSpliced(seed % (known.length + 1), 0, inserted),
+            [...code],
+          )
+          const pasted = characters.join('')
+          expect(normalizeCode(pasted.toLowerCase())).toBe(code)
+          expect(chosenCode(pasted)?.code).toBe(code)
+          expect(chosenCode(pasted)?.display).toMatch(/^[A-Z0-9_. -]+$/)
+        },
+      ),
+    )
+  })
+
+  it('is shown with plain dashes and without what is invisible', () => {
+    expect(chosenCode('\ufeff summer\u00a0\u00a020\u2212a\u200bb\u2014c ')).toEqual({
+      code: 'SUMMER20ABC',
+      display: 'SUMMER 20-AB-C',
+    })
+    expect(chosenCode('A')).toBeUndefined()
   })
 
   it.each(['', 'AB', '☃☃☃', 'A\0BC', "A'B;C", 'A'.repeat(65), `${'-'.repeat(300)}ABC`])(

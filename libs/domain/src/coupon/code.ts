@@ -110,24 +110,43 @@ const checkValueOf = (product: number, n: number): number => (n + 1 - product) %
 
 const MAX_CODE_LENGTH = 64
 
-const SEPARATORS = /[\s\p{Pd}]+/gu
+// With characters that look like a dash or are blank, but are not so by their properties.
+const DASHES = /[\p{Dash}\u02d7\u2043\u2500\u2501\u2796\u30fc]/u
+const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/u
+const BLANKS = /[\p{White_Space}\u2800]/u
+const IGNORED = new RegExp([DASHES, INVISIBLE, BLANKS].map(({ source }) => source).join('|'), 'gu')
 const USABLE = /^[0-9A-Z_.]{3,64}$/
 const GROUP_LENGTH = 4
 
+/** What is compared of a code or of a part of one, as it was typed, pasted or scanned. */
+const comparable = (text: string): string => text.normalize('NFKC').replace(IGNORED, '').toUpperCase()
+
 /**
- * Normalizes a code for comparison: upper case, without spaces and dashes of any kind. `undefined` unless it then has 3 to
- * 64 letters A to Z, digits, `_` and `.`.
+ * Normalizes a code for comparison: upper case, without spaces, dashes of any kind and invisible characters, such as bidi
+ * marks, soft hyphens and variation selectors. `undefined` unless it then has 3 to 64 letters A to Z, digits, `_` and `.`.
  */
 export const normalizeCode = (text: string): string | undefined => {
   // Truncated first, because clients may send long text.
   if (text.length > 4 * MAX_CODE_LENGTH) return undefined
-  const code = text.normalize('NFKC').replace(SEPARATORS, '').toUpperCase()
+  const code = comparable(text)
   return USABLE.test(code) ? code : undefined
+}
+
+/** A code that a project has chosen: for comparison, and as it is shown, with plain dashes and spaces. */
+export const chosenCode = (text: string): { code: string; display: string } | undefined => {
+  const code = normalizeCode(text)
+  if (code === undefined) return undefined
+  const display = text
+    .normalize('NFKC')
+    .replace(new RegExp(INVISIBLE, 'gu'), '')
+    .replace(new RegExp(DASHES, 'gu'), '-')
+    .replace(new RegExp(`(?:${BLANKS.source})+`, 'gu'), ' ')
+  return { code, display: display.trim().toUpperCase() }
 }
 
 /** Normalizes a prefix of codes, which may be empty. `undefined` when no code can start with it. */
 export const normalizeCodePrefix = (text: string): string | undefined => {
-  const prefix = text.normalize('NFKC').replace(SEPARATORS, '').toUpperCase()
+  const prefix = comparable(text)
   return /^[0-9A-Z_.]{0,64}$/.test(prefix) ? prefix : undefined
 }
 

@@ -1,20 +1,11 @@
+import { domainToUnicode } from 'node:url'
+import { canonicalAddress, isEmailAddress } from '@waymark/contracts'
+
 /** A mailbox of a `From` header: a display name, which may be empty, and the address. */
 type Mailbox = { name: string; address: string }
 
-const MAX_ADDRESS_LENGTH = 254
-const MAX_LOCAL_LENGTH = 64
 const MAX_NAME_LENGTH = 200
-// Excludes all characters that separate or end addresses in headers and SMTP commands, even quoted.
-const ADDRESS =
-  /^([^\s\p{C}@<>()[\]\\,;:"]+)@((?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)*[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?)$/u
 const MAILBOX = /^([^<>"\p{Cc}]*?)\s*<([^<>]+)>$/u
-
-/** Whether text is a single email address of at most 254 characters, without a display name. */
-export const isEmailAddress = (text: string): boolean => {
-  if (text.length > MAX_ADDRESS_LENGTH) return false
-  const [, local] = ADDRESS.exec(text) ?? []
-  return local !== undefined && local.length <= MAX_LOCAL_LENGTH
-}
 
 /** The trimmed address in a trait. `undefined` when it is not an address. */
 export const emailAddressIn = (trait: unknown): string | undefined => {
@@ -23,8 +14,17 @@ export const emailAddressIn = (trait: unknown): string | undefined => {
   return isEmailAddress(address) ? address : undefined
 }
 
-/** Normalizes an address for comparison. In practice no server is case-sensitive. */
-export const comparableAddress = (address: string): string => address.trim().toLowerCase()
+/** An address as it is looked up: its canonical form, or text that is no address in lower case. */
+export const comparableAddress = (text: string): string => canonicalAddress(text) ?? text.trim().toLowerCase()
+
+/** Text and, if it is an address, its spellings with the domain in Punycode and in Unicode: what a trait may contain. */
+export const spellingsOf = (text: string): string[] => {
+  const canonical = canonicalAddress(text)
+  if (canonical === undefined) return [text]
+  const at = canonical.lastIndexOf('@') + 1
+  const inUnicode = canonical.slice(0, at) + domainToUnicode(canonical.slice(at))
+  return [...new Set([text, canonical, inUnicode])]
+}
 
 /** Parses `Shop <hello@shop.example>` or a plain address. `undefined` when it is neither. */
 export const parseMailbox = (text: string): Mailbox | undefined => {

@@ -1,5 +1,5 @@
-import { domainToASCII } from 'node:url'
-import { comparableAddress, isEmailAddress, parseMailbox } from './address.ts'
+import { canonicalAddress } from '@waymark/contracts'
+import { parseMailbox } from './address.ts'
 
 /** An allowed sender, an address or a domain, and the mailbox that can confirm it. */
 export type Sender = { sender: string; recipient: string }
@@ -9,7 +9,7 @@ const DOMAIN_MAILBOX = 'postmaster'
 
 /** Parses and normalizes an address, or a domain such as `shop.example`. `undefined` when it is neither. */
 export const parseSender = (text: string): Sender | undefined => {
-  const given = comparableAddress(text)
+  const given = text.trim()
   if (given.includes('@')) {
     const sender = canonicalAddress(given)
     return sender === undefined ? undefined : { sender, recipient: sender }
@@ -25,11 +25,3 @@ export const sendersOf = (from: string): string[] => {
 }
 
 const domainOf = (address: string): string => address.slice(address.lastIndexOf('@') + 1)
-
-const canonicalAddress = (address: string): string | undefined => {
-  if (!isEmailAddress(address)) return undefined
-  const at = address.lastIndexOf('@')
-  const domain = domainToASCII(address.slice(at + 1))
-  const canonical = `${comparableAddress(address.slice(0, at))}@${domain}`
-  return domain !== '' && isEmailAddress(canonical) ? canonical : undefined
-}

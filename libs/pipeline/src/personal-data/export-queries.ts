@@ -1,4 +1,5 @@
 import type { Database } from '@waymark/database'
+import { comparableAddress } from '@waymark/domain'
 import type { PoolClient } from 'pg'
 import {
   bindPerson,
@@ -21,11 +22,17 @@ const PERSON = `
   )
   SELECT ARRAY(SELECT id FROM profiles) AS profile_ids,
     ARRAY(SELECT value FROM known WHERE kind = 'visitor') AS visitor_ids,
-    ARRAY(SELECT value FROM known WHERE kind = 'user') AS user_ids`
+    ARRAY(SELECT value FROM known WHERE kind = 'user') AS user_ids,
+    ARRAY(
+      SELECT traits->>'email' FROM ingest.profiles
+      WHERE project_id = $1 AND id IN (SELECT id FROM profiles) AND traits->>'email' IS NOT NULL
+      UNION SELECT recipient FROM email.deliveries
+      WHERE project_id = $1 AND profile_id IN (SELECT id FROM profiles) AND recipient IS NOT NULL
+    ) AS addresses`
 
-type PersonRow = { profile_ids: string[]; visitor_ids: string[]; user_ids: string[] }
+type PersonRow = { profile_ids: string[]; visitor_ids: string[]; user_ids: string[]; addresses: string[] }
 
-/** The ids of a person, by their profile or one that was merged into it. `undefined` when it does not exist. */
+/** The ids and addresses of a person, by their profile or one that was merged into it. `undefined` when it does not exist. */
 export const findPerson = async (
   { pool }: Pick<Database, 'pool'>,
   { projectId, profileId }: { projectId: string; profileId: string },
@@ -34,7 +41,8 @@ export const findPerson = async (
   const [row] = rows
   if (!row || row.profile_ids.length === 0) return undefined
   const { profile_ids: profileIds, visitor_ids: visitorIds, user_ids: userIds } = row
-  return { projectId, profileIds, visitorIds, userIds, erasedAt: new Date() }
+  const addresses = row.addresses.map(comparableAddress)
+  return { projectId, profileIds, visitorIds, userIds, addresses, erasedAt: new Date() }
 }
 
 /**

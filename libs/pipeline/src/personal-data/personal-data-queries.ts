@@ -9,11 +9,12 @@ import {
   purgeDeadLetters,
   purgeEmailDeliveries,
   purgeEvents,
+  purgeSuppressionDetails,
 } from './purge-queries.ts'
 
 /**
  * One kind of stored personal data. Statements may use the parameters `{projectId}`, `{profileIds}`, `{visitorIds}`,
- * `{userIds}` and, to erase, `{erasedAt}`.
+ * `{userIds}` and, to read, `{addresses}` or, to erase, `{erasedAt}`.
  */
 export type PersonalData = {
   /** Its name in an export, such as `conversions`. */
@@ -38,9 +39,6 @@ const EVENTS_OF_PERSON = 'ingest.events WHERE project_id = {projectId} AND profi
 const CLICKS_OF_PERSON = `
   SELECT CASE WHEN named.id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN named.id::uuid END
   FROM (SELECT DISTINCT context #>> '{shortLink,clickId}' AS id FROM ${EVENTS_OF_PERSON}) AS named`
-const ADDRESSES_WRITTEN_TO = `
-  SELECT lower(btrim(recipient)) FROM email.deliveries
-  WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`
 
 /** SQL of a redemption in a stored answer without its person. */
 const anonymousRedemption = (redemption: string): string => `(${redemption}) - 'items' || jsonb_build_object(
@@ -234,12 +232,8 @@ export const personalData: readonly PersonalData[] = [
     // Kept, because otherwise the person would get emails again. Before the deliveries, by which it is found.
     name: 'emailSuppressions',
     read: `SELECT id, address, reason, detail, created_at FROM email.suppressions
-      WHERE project_id = {projectId} AND address IN (
-        SELECT lower(btrim(traits->>'email')) FROM ingest.profiles
-        WHERE project_id = {projectId} AND id = ANY({profileIds})
-        UNION ALL ${ADDRESSES_WRITTEN_TO})`,
-    purge: `UPDATE email.suppressions SET detail = NULL
-      WHERE project_id = {projectId} AND detail IS NOT NULL AND address IN (${ADDRESSES_WRITTEN_TO})`,
+      WHERE project_id = {projectId} AND address = ANY({addresses})`,
+    purge: purgeSuppressionDetails,
   },
   {
     name: 'emailDeliveries',
@@ -258,13 +252,17 @@ export const personalData: readonly PersonalData[] = [
 ]
 
 /** The parameters of statements on personal data. */
-export type PersonParameters = Omit<ErasureJob, 'id'>
+export type PersonParameters = Omit<ErasureJob, 'id'> & {
+  /** Of their profiles and of emails to them, in canonical form. Erasures read them where they need them. */
+  addresses?: string[]
+}
 
 const TYPES = {
   projectId: 'uuid',
   profileIds: 'uuid[]',
   visitorIds: 'text[]',
   userIds: 'text[]',
+  addresses: 'text[]',
   erasedAt: 'timestamptz',
 } as const
 
@@ -273,7 +271,7 @@ export const bindPerson = (text: string, person: PersonParameters): { text: stri
   const values: unknown[] = []
   const places = new Map<string, string>()
   const bound = text.replace(
-    /\{(projectId|profileIds|visitorIds|userIds|erasedAt)\}/g,
+    /\{(projectId|profileIds|visitorIds|userIds|addresses|erasedAt)\}/g,
     (_, name: keyof typeof TYPES) => {
       const place = places.get(name) ?? `$${values.push(person[name])}::${TYPES[name]}`
       places.set(name, place)

@@ -1,5 +1,6 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
+import { comparableAddress } from '@waymark/domain'
 import type { ClientBase } from 'pg'
 import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
@@ -74,6 +75,25 @@ export const purgeEmailDeliveries = async (
   const ids = rows.map(({ id }) => id)
   await deleteMailCopies?.(ids)
   const { rowCount } = await client.query(MAKE_ANONYMOUS, [ids])
+  return rowCount ?? 0
+}
+
+const FIND_RECIPIENTS = `
+  SELECT DISTINCT recipient FROM email.deliveries
+  WHERE project_id = $1 AND profile_id = ANY($2::uuid[]) AND recipient IS NOT NULL`
+const FORGET_DETAILS = `
+  UPDATE email.suppressions SET detail = NULL
+  WHERE project_id = $1 AND detail IS NOT NULL AND address = ANY($2::text[])`
+
+/** Removes what mail servers reported about the addresses that emails were sent to. */
+export const purgeSuppressionDetails = async (
+  _deps: PurgeDeps,
+  client: ClientBase,
+  { projectId, profileIds }: ErasureJob,
+): Promise<number> => {
+  const { rows } = await client.query<{ recipient: string }>(FIND_RECIPIENTS, [projectId, profileIds])
+  const addresses = rows.map(({ recipient }) => comparableAddress(recipient))
+  const { rowCount } = await client.query(FORGET_DETAILS, [projectId, addresses])
   return rowCount ?? 0
 }
 

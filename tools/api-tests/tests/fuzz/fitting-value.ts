@@ -25,7 +25,7 @@ const MOST = 20
 const formats: Record<string, fc.Arbitrary<string>> = {
   uuid: fc.uuid(),
   'date-time': fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
-  email: fc.emailAddress(),
+  'idn-email': fc.emailAddress(),
   uri: fc.webUrl({ withQueryParameters: true, withFragments: true }),
 }
 

@@ -105,6 +105,7 @@ const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
 addFormats.default(ajv)
 ajv
   .addVocabulary([PATTERN_DESCRIPTION, VISIBLE_KEYWORD])
+  .addFormat('idn-email', true)
   .addFormat('currency', (text: string) => currencyOf(text) === text)
 
 /** @throws when the response does not match the document */
