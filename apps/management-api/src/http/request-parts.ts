@@ -54,7 +54,7 @@ export const readParts = async <B, Q>(
 const TIME_WITH_SPACE = /T[\d:.]+ \d\d:?\d\d"$/
 
 /** 422 for a query that does not fit its schema, with a hint for a time whose `+` was not encoded. */
-const unfitQuery = (problem: SchemaProblem): AppError =>
+export const unfitQuery = (problem: SchemaProblem): AppError =>
   TIME_WITH_SPACE.test(problem.message)
     ? unfit({ ...problem, message: `${problem.message}. Write + as %2B in a query` })
     : unfit(problem)

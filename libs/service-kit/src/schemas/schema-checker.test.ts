@@ -19,6 +19,7 @@ describe('a schema checker', () => {
     await checker.requireUsable('p', usable)
     await expect(checker.requireUsable('p', { type: 'text', pattern: 'a' })).rejects.toMatchObject({
       code: 'unprocessable',
+      message: expect.stringContaining('The schema cannot be used: schema.type '),
       details: { errors: [{ field: 'schema.type', rule: 'invalid_schema' }] },
     })
   })

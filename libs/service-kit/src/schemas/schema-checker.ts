@@ -56,7 +56,8 @@ export const createSchemaChecker = ({
       const problems = isQuickToCheck(schema)
         ? await usabilityProblems(schema)
         : await problemsFromWorker(projectId, schema)
-      requireNoProblems(problems, 'The schema cannot be used')
+      const [first] = problems
+      requireNoProblems(problems, `The schema cannot be used: ${first?.field} ${first?.message}`)
     },
     close: workers.close,
   }
