@@ -207,6 +207,16 @@ describe('multipleOf', () => {
   })
 })
 
+it('takes only members of the event for properties, also when they are called constructor', () => {
+  const check = compileEventSchema({
+    required: ['toString'],
+    properties: { constructor: { type: 'string' }, valueOf: { type: 'number' } },
+  })
+  expect(check({})).toMatchObject([{ field: 'properties.toString', rule: 'required' }])
+  expect(check({ constructor: 'a', toString: 1 })).toEqual([])
+  expect(check({ constructor: 1, toString: 1 })).toMatchObject([{ field: 'properties.constructor' }])
+})
+
 describe('the work of a check is bounded', () => {
   const parts = (count: number) => ({
     $defs: { text: { type: 'string' } },

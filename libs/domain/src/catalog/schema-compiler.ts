@@ -16,6 +16,8 @@ export const createSchemaCompiler = (draft: Draft, options: Options = {}): Schem
   const compiler: SchemaCompiler = new COMPILERS[draft]({
     strict: false,
     inlineRefs: false,
+    // Otherwise every object has a member `constructor`.
+    ownProperties: true,
     code: { optimize: false },
     logger: false,
     ...options,
