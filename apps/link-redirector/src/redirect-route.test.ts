@@ -39,7 +39,10 @@ it('refuses a form for a link without a password', async () => {
   await expect(unlock(request(), 'sale')).rejects.toMatchObject({ code: 'method_not_allowed' })
 })
 
-it.each(['sale.', 'sale ', 'sale),'])('finds the link for %j, which a text added something to', async (code) => {
-  const { unlock } = redirectsOf({ status: 'paused' })
-  expect(await unlock(request(), code)).toMatchObject({ status: 410 })
-})
+it.each(['sale.', 'sale ', 'sale),'])(
+  'finds the link for %j, which a text added something to',
+  async (code) => {
+    const { unlock } = redirectsOf({ status: 'paused' })
+    expect(await unlock(request(), code)).toMatchObject({ status: 410 })
+  },
+)
