@@ -318,7 +318,7 @@ describe.skipIf(!services)('the stored data of a project', () => {
       remaining: 0,
       nextCursor: null,
     })
-    expect(await replay({ ids: [letters.at(-1)?.id] })).toMatchObject({ replayed: 1 })
+    expect(await replay({ ids: ['x', letters.at(-1)?.id] })).toMatchObject({ replayed: 1, unknownIds: ['x'] })
     expect(await replay({ group: 'enrichment' })).toEqual({
       replayed: 2,
       stillInvalid: 1,

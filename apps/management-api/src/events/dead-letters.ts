@@ -61,12 +61,14 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDep
     }),
     projectRoute(replayDeadLetters, async ({ projectId, body }) => {
       const { topic, group, from, to, cursor } = body
+      const ids = body.ids?.flatMap((id) => parseId(id) ?? [])
       const unknownIds = body.ids?.filter((id) => parseId(id) === undefined) ?? []
+      if (ids?.length === 0) requireFound(undefined)
       const query: DeadLetterQuery = {
         ...{ projectId, topic, group, open: true },
         from: from === undefined ? undefined : dateOfTime(from),
         to: to === undefined ? undefined : dateOfTime(to),
-        ids: body.ids?.flatMap((id) => parseId(id) ?? []),
+        ids,
       }
       const { next, ...result } = await replayMany<DeadLetterRow, DeadLetterPlace>(
         {

@@ -76,6 +76,7 @@ export const rejectedEventRoutes = ({
       const { eventName, from, to, cursor } = body
       const ids = body.ids?.filter((id) => UUID.test(id))
       const unknownIds = body.ids?.filter((id) => !UUID.test(id)) ?? []
+      if (ids?.length === 0) requireFound(undefined)
       const where = (after: string | undefined): Prisma.RejectedEventWhereInput => ({
         projectId,
         replayedAt: null,
