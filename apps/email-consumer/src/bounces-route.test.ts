@@ -3,7 +3,7 @@ import { sortBounces } from './bounces-route.ts'
 
 const gone = { address: 'gone@example.com', type: 'hard' }
 
-it('keeps the reports beside one that is not valid, and says why', () => {
+it('keeps the reports next to a wrong one, and says why', () => {
   const reports = [gone, { address: 'Mailer Daemon', type: 'hard' }, { ...gone, type: 'odd' }, null, gone]
   expect(sortBounces(reports)).toEqual({
     bounces: [gone, gone],

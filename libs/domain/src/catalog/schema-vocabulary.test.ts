@@ -18,7 +18,7 @@ describe('a schema may hold', () => {
     ['the draft with https', { $schema: 'https://json-schema.org/draft-07/schema#' }],
     ['the draft 2020-12', { $schema: 'https://json-schema.org/draft/2020-12/schema' }],
     [
-      'a description beside $ref in draft-07',
+      'a description next to $ref in draft-07',
       {
         $schema: DRAFT_07,
         $ref: '#/definitions/a',
@@ -55,7 +55,7 @@ describe('a schema is refused with', () => {
     ['a list of items', { items: [{}] }, 'schema.items', 'prefixItems'],
     ['an inner $schema', { properties: { a: { $schema: DRAFT_07 } } }, 'schema.properties.a', 'root'],
     [
-      'a constraint beside $ref in draft-07',
+      'a constraint next to $ref in draft-07',
       {
         $schema: DRAFT_07,
         $ref: '#/definitions/a',

@@ -53,7 +53,7 @@ const VOCABULARIES: Readonly<Record<Draft, ReadonlyMap<string, Content>>> = {
 
 const ADVICE: Readonly<Record<string, string>> = {
   nullable: '; write type: ["string", "null"] instead',
-  additionalItems: '; write items beside prefixItems instead',
+  additionalItems: '; write items next to prefixItems instead',
   example: '; write examples instead',
 }
 
@@ -184,7 +184,7 @@ const referenceProblem = (
     ? undefined
     : unsupported(
         field,
-        `has ${sibling} beside $ref, which ${draft} ignores; put both into allOf, or name draft 2020-12 in $schema`,
+        `has ${sibling} next to $ref, which ${draft} ignores; put both into allOf, or name draft 2020-12 in $schema`,
       )
 }
 
