@@ -29,43 +29,18 @@ const isObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 describe('an event schema', () => {
-  const KEYWORDS = [
-    ...[
-      '$async',
-      '$data',
-      '$id',
-      '$anchor',
-      '$ref',
-      '$schema',
-      '$defs',
-      '$dynamicRef',
-      '$recursiveRef',
-      'id',
-    ],
-    ...['nullable', 'discriminator', 'unevaluatedProperties', 'unevaluatedItems', 'additionalProperties'],
-    ...[
-      'type',
-      'enum',
-      'const',
-      'multipleOf',
-      'minimum',
-      'pattern',
-      'patternProperties',
-      'format',
-      'required',
-    ],
-    ...['properties', 'items', 'prefixItems', 'contains', 'allOf', 'anyOf', 'oneOf', 'not', 'if', 'else'],
-    ...['dependencies', 'dependentSchemas', 'dependentRequired', 'uniqueItems', 'maxLength', 'propertyNames'],
-  ]
-  const TEXTS = [
-    ...['#', '#/$defs/a', '#/properties/a', '#/%', '#a', 'http://x.example/s', 'string', 'object', 'array'],
-    ...[
-      'http://json-schema.org/draft-07/schema#',
-      'https://json-schema.org/draft/2019-09/schema',
-      'date-time',
-    ],
-    ...['regex', 'uri', '(a+)+$', '[', '^[a-z]+$', 'a', 'number'],
-  ]
+  const KEYWORDS = (
+    '$async $data $id $anchor $ref $schema $defs $dynamicRef $recursiveRef id nullable ' +
+    'discriminator unevaluatedProperties unevaluatedItems additionalProperties type enum const ' +
+    'multipleOf minimum pattern patternProperties format required properties items prefixItems ' +
+    'contains allOf anyOf oneOf not if else dependencies dependentSchemas dependentRequired ' +
+    'uniqueItems maxLength propertyNames'
+  ).split(' ')
+  const TEXTS = (
+    '# #/$defs/a #/properties/a #/% #a http://x.example/s string object array ' +
+    'http://json-schema.org/draft-07/schema# https://json-schema.org/draft/2019-09/schema date-time ' +
+    'regex uri (a+)+$ [ ^[a-z]+$ a number'
+  ).split(' ')
   const schemas = documentOf(KEYWORDS, TEXTS).filter(isObject)
   const values = fc.dictionary(fc.constantFrom('a', 'b', '__proto__'), fc.jsonValue({ maxDepth: 3 }))
 
@@ -120,38 +95,11 @@ describe('JsonLogic', () => {
 })
 
 describe('a template', () => {
-  const PIECES = [
-    ...[
-      '{{',
-      '}}',
-      '{{{',
-      '}}}',
-      '{{traits.name}}',
-      '{{#each traits}}',
-      '{{/each}}',
-      '{{#if a}}',
-      '{{else}}',
-    ],
-    ...[
-      '{{/if}}',
-      '{{> partial}}',
-      '{{#*inline "a"}}',
-      '{{lookup this "constructor"}}',
-      '{{@root}}',
-      '{{!--',
-    ],
-    ...[
-      '{{#with __proto__}}',
-      '{{/with}}',
-      '{{this}}',
-      '\\{{',
-      '{{[a b]}}',
-      '{{log 1}}',
-      '{{~',
-      '<b',
-      '</body>',
-    ],
-  ]
+  const PIECES = (
+    '{{|}}|{{{|}}}|{{traits.name}}|{{#each traits}}|{{/each}}|{{#if a}}|{{else}}|{{/if}}|' +
+    '{{> partial}}|{{#*inline "a"}}|{{lookup this "constructor"}}|{{@root}}|{{!--|' +
+    '{{#with __proto__}}|{{/with}}|{{this}}|\\{{|{{[a b]}}|{{log 1}}|{{~|<b|</body>'
+  ).split('|')
   const templates = fc
     .array(fc.oneof(fc.constantFrom(...PIECES), fc.string({ maxLength: 5 })), { maxLength: 8 })
     .map((pieces) => pieces.join(''))

@@ -7,7 +7,24 @@ describe('codeProblem', () => {
   })
 
   it.each([
-    'shiitake', 'cumin', 'dickinson', 'Scunthorpe', 'cocktails', 'hancock', 'analyst', 'therapist', 'grape-soda', 'titanic', 'essex', 'assessment', 'basement', 'shitake_mushrooms', '4554', '455', '80085', 'sale-455',
+    'shiitake',
+    'cumin',
+    'dickinson',
+    'Scunthorpe',
+    'cocktails',
+    'hancock',
+    'analyst',
+    'therapist',
+    'grape-soda',
+    'titanic',
+    'essex',
+    'assessment',
+    'basement',
+    'shitake_mushrooms',
+    '4554',
+    '455',
+    '80085',
+    'sale-455',
   ])('accepts %s, which only contains an offensive word', (code) => {
     expect(codeProblem(code)).toBeUndefined()
   })
