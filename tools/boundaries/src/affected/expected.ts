@@ -2,7 +2,8 @@
 export type Project = { name: string; root: string; implicit: readonly string[] }
 type SourceFile = { path: string; text: string }
 
-const PACKAGE_IMPORT = /(?:from|import)\s*\(?\s*'(@waymark\/[\w-]+)/g
+/** Also of files that are only resolved, such as those of the console. */
+const PACKAGE_NAME = /'(@waymark\/[\w-]+)/g
 const RELATIVE_IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
 
 /** The project with the deepest folder that contains a file. */
@@ -23,7 +24,7 @@ export const dependenciesOf = (
     const add = (to: string | undefined) => {
       if (to !== undefined && to !== from.name) dependencies.get(from.name)?.add(to)
     }
-    for (const [, name = ''] of text.matchAll(PACKAGE_IMPORT)) if (dependencies.has(name)) add(name)
+    for (const [, name = ''] of text.matchAll(PACKAGE_NAME)) if (dependencies.has(name)) add(name)
     for (const [, relative = ''] of text.matchAll(RELATIVE_IMPORT))
       add(projectOf(projects, new URL(relative, `file:///${path}`).pathname.slice(1))?.name)
   }

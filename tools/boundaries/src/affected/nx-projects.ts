@@ -25,7 +25,8 @@ export const readProjects = (): (Project & { targets: string[] })[] => {
   return Object.entries(graph.nodes).map(([name, { data }]) => ({
     name,
     root: data.root,
-    implicit: data.implicitDependencies ?? [],
+    // One with an exclamation mark is removed instead.
+    implicit: (data.implicitDependencies ?? []).filter((one) => !one.startsWith('!')),
     targets: Object.keys(data.targets ?? {}),
   }))
 }
