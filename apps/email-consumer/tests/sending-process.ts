@@ -1,5 +1,5 @@
 // The sending part of the email consumer in a separate process, for tests that kill it.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setInterval } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
 import { createMessageRenderer } from '@waymark/service-kit'
@@ -27,8 +27,7 @@ const send = createSendDeliveries({
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   now: Date.now,
 })
-for (;;) {
+for await (const _ of setInterval(50)) {
   await queue.giveUpUnconfirmed()
   await send(new AbortController().signal)
-  await sleep(50)
 }

@@ -237,7 +237,7 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
     expect(await colour()).toBe('red')
     await eventually('the stream is open', () => streams > 0)
     await write('PATCH', '/colour', flag('green'))
-    await eventually('the page shows the new value', async () => (await colour()) === 'green', 5_000)
+    await eventually('the page shows the new value', async () => (await colour()) === 'green')
     await waymark.kill('standalone')
     await waymark.restart('standalone')
     await write('PATCH', '/colour', flag('blue'))

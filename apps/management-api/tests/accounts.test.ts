@@ -169,27 +169,10 @@ describe.skipIf(!services)('accounts', () => {
       expect(await management.db.prisma.session.count({ where: { userId: account.user.id } })).toBe(1)
     })
 
-    it('handles 50 concurrent sign-ins, or as many as can be checked in time', async () => {
+    it('handles 50 concurrent sign-ins, some of which clients repeat after a 503', async () => {
       const { account } = await management.register()
-      const begunAt = performance.now()
-      for (let n = 0; n < 3; n++) expect((await login(account.user.email, PASSWORD)).status).toBe(200)
-      const eachMs = (performance.now() - begunAt) / 3
-      // A request is answered within 5 s; two passwords are checked at a time.
-      const count = Math.max(8, Math.min(50, Math.floor(4_000 / eachMs)))
-      // Not by browsers, which would repeat what is answered 503.
-      const statuses = await Promise.all(
-        Array.from({ length: count }, async () => {
-          const response = await fetch(`${management.url}/api/auth/login`, {
-            method: 'POST',
-            headers: { Origin: management.url, 'Content-Type': 'application/json' },
-            body: JSON.stringify({ email: account.user.email, password: PASSWORD }),
-          })
-          return response.status
-        }),
-      )
-      expect(new Set([...statuses, 503])).toEqual(new Set([200, 503]))
-      // The machine may be busier than it was before.
-      expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(count / 4)
+      const answers = await Promise.all(Array.from({ length: 50 }, () => login(account.user.email, PASSWORD)))
+      expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     })
   })
 

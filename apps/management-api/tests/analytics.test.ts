@@ -372,61 +372,6 @@ describe.skipIf(!services)('concurrent queries', () => {
   })
 })
 
-describe.skipIf(!services)('the largest answer', () => {
-  let management: Management
-  let file: DuckDBFile
-  beforeAll(async () => {
-    const limits = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 60_000 }
-    file = await openDuckDBFile({ path: ':memory:', ...limits })
-    management = await startManagement({
-      adapt: (platform) => ({ ...platform, analytics: createDuckDBStore(file) }),
-    })
-  })
-  afterAll(async () => {
-    await management?.stop()
-    await file?.close()
-  })
-
-  it('does not delay other requests', async () => {
-    const { account } = await management.register()
-    const projectId = account.projects[0]?.id ?? ''
-    const headers = { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' }
-    const [names, currencies, days] = [100, 150, 10]
-    const paid = `[{ selector_id: gen_random_uuid(), amount: 1, currency: 'C' || (n // ${names} % ${currencies}) }]`
-    await file.write([
-      [
-        `INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased)
-         SELECT $1, gen_random_uuid(), TIMESTAMP '2025-01-01' + to_days((n // ${names * currencies})::INTEGER),
-           'name ' || (n % ${names}), false, 0, ${paid}, '{}', false
-         FROM range(${names * currencies * days}) AS numbers (n)`,
-        [projectId],
-      ],
-    ])
-    const asked = { series: [{ metric: 'revenue' }], from: daysOn(0), to: daysOn(days), interval: 'day' }
-    // A part of the CPU time of this thread, because neither other processes nor a slow machine affect it.
-    const cpuMs = () => process.threadCpuUsage().user / 1_000
-    const startedAt = cpuMs()
-    let [turn, longest] = [startedAt, 0]
-    const turns = setInterval(() => {
-      longest = Math.max(longest, cpuMs() - turn)
-      turn = cpuMs()
-    }, 1)
-    const reply = await fetch(`${management.url}/api/projects/${projectId}/analytics/trends`, {
-      ...{ method: 'POST', headers },
-      body: JSON.stringify({ ...asked, breakdown: 'eventName', limit: names }),
-    })
-    const text = await reply.text()
-    clearInterval(turns)
-    const whole = cpuMs() - startedAt
-    const { series } = JSON.parse(text) as { series: { total: number; values: number[] }[] }
-    expect(series).toHaveLength(names * currencies)
-    expect(series.every(({ total, values }) => total === days && values.every((value) => value === 1))).toBe(
-      true,
-    )
-    expect(longest).toBeLessThan(whole / 2)
-  })
-})
-
 describe.skipIf(!services)('queries whose client disconnects', () => {
   let management: Management
   let file: DuckDBFile
@@ -473,9 +418,8 @@ describe.skipIf(!services)('queries whose client disconnects', () => {
     expect((await post('trends', trends)).status).toBe(429)
     readers.abort()
     await Promise.all(left)
-    // Before their deadline, after which they would be stopped anyway.
     const next = async () => (await post('trends', trends)).status
-    await expect.poll(next, { timeout: 20_000 }).toBe(200)
+    await expect.poll(next).toBe(200)
   })
 })
 

@@ -79,7 +79,7 @@ describe.skipIf(!services)('projects and their members', () => {
         projects: [],
         tenant: { id: project.tenantId },
       })
-      await eventually('the key is refused', async () => (await byKey()).status === 401, 5_000)
+      await eventually('the key is refused', async () => (await byKey()).status === 401)
       const again = await json(owner.request('POST', '/api/projects', { name: 'Anew' }))
       expect(again).toMatchObject({ tenantId: project.tenantId })
     })
@@ -362,10 +362,8 @@ describe.skipIf(!services)('projects and their members', () => {
         body: JSON.stringify({ name: 'Late', kind: 'sec', scopes: ['decide'] }),
       })
       expect(late.status).toBe(401)
-      await eventually(
-        'they are refused',
-        async () => (await worksEach(path, [made, byKey])).every((working) => !working),
-        5_000,
+      await eventually('they are refused', async () =>
+        (await worksEach(path, [made, byKey])).every((working) => !working),
       )
       expect(await works(path, own)).toBe(true)
     })
@@ -375,7 +373,7 @@ describe.skipIf(!services)('projects and their members', () => {
       const admin = await management.member(project.id, 'admin')
       const made = await make(path, admin)
       expect((await admin.request('DELETE', `${path}/members/me`)).status).toBe(204)
-      await eventually('it is refused', async () => !(await works(path, made)), 5_000)
+      await eventually('it is refused', async () => !(await works(path, made)))
     })
 
     it('are transferred to the remover on request', async () => {

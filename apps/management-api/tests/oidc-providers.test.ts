@@ -38,8 +38,8 @@ describe.skipIf(!services)('the providers of a tenant', () => {
     await world?.stop()
   })
 
-  /** A server whose metadata are those of a provider, with a change. */
-  const pretender = async (change: (own: string) => object, delayMs = 0): Promise<string> => {
+  /** A server whose metadata are those of a provider, with a change. Without `answers`, it never answers. */
+  const pretender = async (change: (own: string) => object, answers = true): Promise<string> => {
     const { server, url } = await listen((_request, response) => {
       const metadata = {
         issuer: url,
@@ -50,7 +50,7 @@ describe.skipIf(!services)('the providers of a tenant', () => {
         ...change(url),
       }
       response.setHeader('Content-Type', 'application/json')
-      setTimeout(() => response.end(JSON.stringify(metadata)), delayMs).unref()
+      if (answers) response.end(JSON.stringify(metadata))
     })
     servers.push(server)
     return url
@@ -201,12 +201,10 @@ describe.skipIf(!services)('the providers of a tenant', () => {
     expect((await create(jar, { issuer: await pretender(() => ({})) })).status).toBe(201)
   })
 
-  it('answer within 5 s, with at most 512 KiB, and without redirects', async () => {
+  it('must answer in time, with at most 512 KiB, and without redirects', async () => {
     const { jar } = await world.owner()
-    const startedAt = Date.now()
-    const slow = await create(jar, { issuer: await pretender(() => ({}), 60_000) })
+    const slow = await create(jar, { issuer: await pretender(() => ({}), false) })
     expect(slow.body.error).toMatch(/it did not answer in time/)
-    expect(Date.now() - startedAt).toBeLessThan(30_000)
     const long = (bytes: number) => pretender(() => ({ filler: 'x'.repeat(bytes) }))
     expect((await create(jar, { issuer: await long(500 * 1024) })).status).toBe(201)
     expect((await create(jar, { issuer: await long(513 * 1024) })).status).toBe(422)

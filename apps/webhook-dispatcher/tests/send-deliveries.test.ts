@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import type { ServerResponse } from 'node:http'
+import { setImmediate } from 'node:timers/promises'
 import { eventually, services } from '@waymark/testing'
 import { Webhook } from 'standardwebhooks'
 import { v7 as uuidv7 } from 'uuid'
@@ -91,7 +92,8 @@ describe.skipIf(!services)('sending to webhooks', () => {
 
   it('sends each delivery once from several processes, and those of a person in order', async () => {
     const { received, id, mostOpen } = await endpoint(async (response) => {
-      await sleep(Math.random() * 4)
+      // Some answers overtake others.
+      for (let turns = received.length % 4; turns > 0; turns--) await setImmediate()
       response.end()
     })
     const people = [uuidv7(), uuidv7(), uuidv7(), uuidv7()]
@@ -130,11 +132,12 @@ describe.skipIf(!services)('sending to webhooks', () => {
   })
 
   it('has at most the allowed deliveries to one endpoint in flight', async () => {
-    const { id, mostOpen } = await endpoint(async (response) => {
-      await sleep(20)
-      response.end()
+    const open: ServerResponse[] = []
+    const { id, mostOpen } = await endpoint((response) => {
+      open.push(response)
+      if (open.length === 3) for (const one of open.splice(0)) one.end()
     })
-    await harness.enqueue(id, withoutPerson(50))
+    await harness.enqueue(id, withoutPerson(51))
     await harness.openSender({ connectionsPerEndpoint: 3 }).send()
     expect(await isDone(id)).toBe(true)
     expect(mostOpen()).toBe(3)
@@ -168,13 +171,14 @@ describe.skipIf(!services)('sending to webhooks', () => {
     expect(ids()).toEqual([deliveryId, deliveryId])
   })
 
-  it('accepts a slow answer within the deadline', async () => {
-    const { id } = await endpoint(async (response) => {
-      await sleep(700)
-      response.end()
+  it('accepts answers that come after those of later requests', async () => {
+    const open: ServerResponse[] = []
+    const { id } = await endpoint((response) => {
+      open.push(response)
+      if (open.length === 3) for (const one of open.toReversed()) one.end()
     })
     await harness.enqueue(id, withoutPerson(3))
-    await harness.openSender({ timeoutMs: 5_000 }).send()
+    await harness.openSender().send()
     expect(await isDone(id)).toBe(true)
   })
 

@@ -1,5 +1,5 @@
 // The sending part of the webhook dispatcher in a separate process, for tests that kill it.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setInterval } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
 import { createDeliveryQueue } from '../src/delivery-queue-queries.ts'
 import { createHttpPost } from '../src/http-post.ts'
@@ -23,7 +23,6 @@ const send = createSendDeliveries({
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   now: Date.now,
 })
-for (;;) {
+for await (const _ of setInterval(50)) {
   await send(new AbortController().signal)
-  await sleep(50)
 }

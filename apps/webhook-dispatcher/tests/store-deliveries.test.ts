@@ -9,7 +9,7 @@ import {
 import { eventMessages, linkClickMessage, redemptionMessage } from '@waymark/domain'
 import type { Delivery } from '@waymark/event-bus'
 import { createPurger, eraseProfile } from '@waymark/pipeline'
-import { anEnrichedEvent, services } from '@waymark/testing'
+import { anEnrichedEvent, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createReadWebhooks } from '../src/read-webhooks.ts'
@@ -54,13 +54,9 @@ describe.skipIf(!services)('storing deliveries', () => {
     const webhooks = [await harness.newWebhook({ url }), await harness.newWebhook({ url })]
     const events = Array.from({ length: 50 }, () => anEvent({ profileId: uuidv7() }))
     const consumers = Array.from({ length: 4 }, openConsumer)
+    const { shuffled } = seededRandom()
     const repeat = ({ store }: ReturnType<typeof openConsumer>) =>
-      store(eventMessages)(
-        deliveriesOf(
-          enrichedEvents.name,
-          [...events, ...events].sort(() => Math.random() - 0.5),
-        ),
-      )
+      store(eventMessages)(deliveriesOf(enrichedEvents.name, shuffled([...events, ...events])))
     await Promise.all(consumers.map(repeat))
     await Promise.all(consumers.map(repeat))
     await Promise.all(consumers.map(({ db }) => db.close()))

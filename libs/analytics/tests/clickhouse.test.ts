@@ -52,12 +52,12 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     const [{ reason }] = await Promise.all([
       Promise.allSettled([query]).then(([outcome]) => outcome as PromiseRejectedResult),
       expect
-        .poll(running, { timeout: 30_000 })
+        .poll(running)
         .toContain('1')
         .finally(() => stop.abort(new Error('The reader left'))),
     ])
     expect(reason).toBe(stop.signal.reason)
-    await expect.poll(running, { timeout: 30_000 }).toContain('0')
+    await expect.poll(running).toContain('0')
   })
 
   it('connects by TLS and checks the certificate with the CA', async () => {

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import * as fs from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { startProcess, type TestProcess } from '@waymark/testing/child-process'
 import { Client } from 'pg'
@@ -196,13 +195,12 @@ test('is refused while another process works on the data, and waits for it to en
   const holder = spawnHolder(dataDir)
   const { child, url } = holder
   await insert(await url)
+  const waiting = start({ dataDir })
   const refused = startEmbeddedPostgres({ dataDir, waitMs: 300 })
   await expect(refused).rejects.toThrow(DataDirInUseError)
   await expect(refused).rejects.toMatchObject({ pid: child.pid, dataDir })
   expect(await kept(await url)).toEqual([[42]])
 
-  const waiting = start({ dataDir })
-  await sleep(200)
   await end(holder)
   expect(await kept((await waiting).url)).toEqual([[42]])
 })
@@ -215,7 +213,6 @@ test('recovers from a killed first start', async () => {
     const begun = async () =>
       (await fs.readdir(dataDir).catch(() => [])).find((name) => /^data($|\.new-)/.test(name))
     await expect.poll(begun, { interval: 5 }).toBeDefined()
-    await sleep(100)
     await kill()
     // On a busy machine, it may have got further before it was killed.
     return existsSync(path.join(dataDir, 'data')) ? killed() : dataDir

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@waymark/contracts'
 import { eventually } from '@waymark/testing'
 import { Type } from 'typebox'
@@ -230,7 +231,7 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
           const partition = `${batch[0]?.partition}`
           if (busy.has(partition)) overlaps++
           busy.add(partition)
-          await new Promise((resolve) => setTimeout(resolve, 2))
+          await setImmediate()
           for (const { value } of batch) seen.set(value.person, [...(seen.get(value.person) ?? []), value.n])
           busy.delete(partition)
           return undefined
@@ -247,17 +248,13 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
     await publishRound(0)
     const second = await member()
     await publishRound(1)
-    await eventually(
-      'the first two rounds arrive',
-      () => people.every((person) => (seen.get(person)?.length ?? 0) >= 40),
-      45_000,
+    await eventually('the first two rounds arrive', () =>
+      people.every((person) => (seen.get(person)?.length ?? 0) >= 40),
     )
     await first.stop()
     await publishRound(2)
-    await eventually(
-      'the third round arrives',
-      () => people.every((person) => new Set(seen.get(person)).size >= 60),
-      45_000,
+    await eventually('the third round arrives', () =>
+      people.every((person) => new Set(seen.get(person)).size >= 60),
     )
     await second.stop()
 

@@ -5,7 +5,7 @@ import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { EnrichedEvent } from '@waymark/contracts'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
-import { anEnrichedEvent, services, usedMemory } from '@waymark/testing'
+import { anEnrichedEvent, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { claimRewrite } from '../src/archive/archive-erasure-queries.ts'
 import { type ArchiveFormat, type ArchiverDeps, createArchiver } from '../src/archive/archive-events.ts'
@@ -428,21 +428,20 @@ describe.skipIf(!services)('the archive', () => {
     await write(events(1))
     await archiveAll({ format: 'jsonl.gz' })
     const [{ file }] = await archive.manifests()
-    // 128 MiB in one file, of which only a few pieces may be in memory.
-    const [piece, count] = [Buffer.alloc(1024 * 1024, 'x'), 128]
-    const before = usedMemory()
-    let most = 0
-    async function* large() {
-      for (let n = 1; n <= count; n++) {
-        yield Buffer.from(piece)
-        if (n % 16 === 0) most = Math.max(most, usedMemory() - before)
-      }
+    // The pieces share one buffer, so that a reader which keeps pieces has other bytes in the end.
+    const shared = Buffer.alloc(1)
+    async function* byteByByte(content: AsyncIterable<Uint8Array>) {
+      for await (const piece of content)
+        for (const byte of piece) {
+          shared[0] = byte
+          yield shared
+        }
     }
-    const read = async (name: string) => (name === file ? large() : store.read(name))
-    expect((await verifyArchive(db.pool, { ...store, read })).problems).toEqual([
-      { file, problem: 'has another SHA-256 than its manifest' },
-    ])
-    expect(most).toBeLessThan(32 * 1024 * 1024)
+    const read = async (name: string) => {
+      const content = await store.read(name)
+      return name === file && content ? byteByByte(content) : content
+    }
+    expect((await verifyArchive(db.pool, { ...store, read })).problems).toEqual([])
   })
 
   it.each<ArchiveFormat>(['parquet', 'jsonl.gz'])(

@@ -1,5 +1,5 @@
 // What persistence-consumer does with the archive in a separate process, for tests that kill it.
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate, setInterval } from 'node:timers/promises'
 import { openDatabase } from '@waymark/database'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
 import { createArchiveEraser, createArchiver } from '../src/archive/index.ts'
@@ -9,9 +9,9 @@ const db = openDatabase({ url: DATABASE_URL, poolSize: 4, applicationName: 'arch
 const directory = createDirectoryStore(FOLDER)
 /** Lets a kill hit any step. */
 const slowly = async <T>(work: () => Promise<T>): Promise<T> => {
-  await sleep(Math.random() * 4)
+  await setImmediate()
   const done = await work()
-  await sleep(Math.random() * 4)
+  await setImmediate()
   return done
 }
 const store: FileStore = {
@@ -23,7 +23,7 @@ const store: FileStore = {
         (async function* () {
           for await (const piece of content) {
             yield piece
-            await sleep(1)
+            await setImmediate()
           }
         })(),
         signal,
@@ -36,8 +36,9 @@ const format = FORMAT === 'parquet' ? 'parquet' : 'jsonl.gz'
 const writeFile = createArchiver({ db, store, format, log, now: () => Number(NOW), maxEvents: 20 })
 const erase = createArchiveEraser({ db, store, log })
 const { signal } = new AbortController()
-for (;;) {
+for await (const _ of setInterval(20)) {
+  let worked: number[]
   // Another process may have the file, or have removed what this one reads.
-  const worked = [await writeFile(signal).catch(() => 0), await erase(signal).catch(() => 0)]
-  if (!worked.includes(1)) await sleep(20)
+  do worked = [await writeFile(signal).catch(() => 0), await erase(signal).catch(() => 0)]
+  while (worked.includes(1))
 }

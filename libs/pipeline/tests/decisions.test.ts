@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { Exposure } from '@waymark/contracts'
 import { applyServiceRoles, openDatabase, serviceNames, serviceRole } from '@waymark/database'
 import { profileIdOf } from '@waymark/domain'
-import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createCompleteCounts } from '../src/decisions/complete-counts-queries.ts'
 import { forgetOldCounts } from '../src/decisions/count-queries.ts'
@@ -67,7 +67,8 @@ describe.skipIf(!services)('decisions in the database', () => {
     const events = ['order.placed', 'order.placed', 'seen', 'other'].map((name) =>
       anEvent(visitorId, profileId, name),
     )
-    await Promise.all(Array.from({ length: 8 }, () => store([...events].sort(() => Math.random() - 0.5))))
+    const { shuffled } = seededRandom()
+    await Promise.all(Array.from({ length: 8 }, () => store(shuffled(events))))
     const person = await find('visitor', visitorId)
     expect(['order.placed', 'seen', 'other'].map((name) => sumOf(person?.counts, name))).toEqual([2, 1, 0])
   })
@@ -281,14 +282,8 @@ describe.skipIf(!services)('decisions in the database', () => {
       at('2026-11-22T00:00:00.000Z'),
       at('2026-11-21T12:00:00.000Z', 'off'),
     ]
-    await Promise.all(
-      Array.from({ length: 6 }, () =>
-        storeExposures(
-          db.pool,
-          [...exposures].sort(() => Math.random() - 0.5),
-        ),
-      ),
-    )
+    const { shuffled } = seededRandom()
+    await Promise.all(Array.from({ length: 6 }, () => storeExposures(db.pool, shuffled(exposures))))
     const stored = (variant: string, day: string, exposedAt: string) => ({
       variant,
       profile_id: profileId,

@@ -1,5 +1,5 @@
 import { openDatabase } from '@waymark/database'
-import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -79,8 +79,8 @@ describe.skipIf(!services)('storing events', () => {
     const events = Array.from({ length: 200 }, (_, n) =>
       anEnrichedEvent({ event: { eventId: `contended-${n}` } }),
     )
-    const shuffled = () => [...events].sort(() => Math.random() - 0.5)
-    const counts = await Promise.all(Array.from({ length: 8 }, () => store(...shuffled())))
+    const { shuffled } = seededRandom()
+    const counts = await Promise.all(Array.from({ length: 8 }, () => store(...shuffled(events))))
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(200)
   })
 

@@ -1,7 +1,7 @@
 import { changedProfiles, type IdentifyRecord } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { type Identity, type IdentityKind, profileIdOf } from '@waymark/domain'
-import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
+import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { applyIdentify } from '../src/identity/apply-identify.ts'
@@ -343,7 +343,7 @@ describe.skipIf(!services)('identities and profiles', () => {
   })
 
   it('is consistent after 200 concurrent identify calls and events of few visitors and users', async () => {
-    const random = (count: number) => Math.floor(Math.random() * count)
+    const { below: random } = seededRandom()
     const identifies = Array.from({ length: 200 }, (_, n) =>
       record(`v${random(12)}`, `u${random(8)}`, { minute: random(50), traits: { [`t${random(20)}`]: n } }),
     )
@@ -429,7 +429,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     }
 
     it('end as the same changes one after the other', async () => {
-      const random = (count: number) => Math.floor(Math.random() * count)
+      const { below: random } = seededRandom()
       const other = uuidv7()
       const changes = Array.from({ length: 300 }, (_, n) => {
         const ids = { visitorId: `v${random(25)}`, userId: `u${random(15)}` }

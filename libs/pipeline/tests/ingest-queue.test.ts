@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { ingestRecords } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
 import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
@@ -23,7 +23,7 @@ describe.skipIf(!services)('queueing records', () => {
 
   /** A queue on a bus whose availability the test controls, with a separate clock. */
   const setUp = (spoolDb = db) => {
-    const world = { away: false, now: 1_000_000, published: [] as string[], attempts: 0, spooled: 0 }
+    const world = { away: false, now: 1_000_000, published: [] as string[], attempts: 0, spooled: 0, sent: 0 }
     const bus: EventBus = {
       ...publishing(async (_topic, records) => {
         world.attempts++
@@ -43,7 +43,10 @@ describe.skipIf(!services)('queueing records', () => {
       },
     }
     const queue = createIngestQueue({ bus, db: counting, log, now: () => world.now++ })
-    const send = (key: string) => queue.enqueue(ingestRecords, [{ key, value: anIngestRecord() }])
+    const send = async (key: string): Promise<void> => {
+      await queue.enqueue(ingestRecords, [{ key, value: anIngestRecord() }])
+      world.sent++
+    }
     const sendMetering = (key: string) =>
       queue.enqueueOnBus(ingestRecords, [{ key, value: anIngestRecord() }])
     const relay = () => createOutboxRelay({ db, bus, log })(new AbortController().signal)
@@ -104,13 +107,13 @@ describe.skipIf(!services)('queueing records', () => {
     const senders = Array.from({ length: 8 }, async (_, sender) => {
       for (let n = 0; going; n++) {
         await send(`${sender}-${n}`)
-        await sleep(2)
+        await setImmediate()
       }
     })
     const relaying = (async () => {
       while (going) {
         await relay().catch(() => {})
-        await sleep(20)
+        await setImmediate()
       }
     })()
     world.away = true
@@ -120,9 +123,9 @@ describe.skipIf(!services)('queueing records', () => {
     // The spool is never empty while everything goes through it.
     const isPast = async () => {
       await queue.watchSpool()
-      const before = world.spooled
-      await sleep(50)
-      return world.spooled === before
+      const [spooled, sent] = [world.spooled, world.sent]
+      await eventually('more is sent', () => world.sent > sent + 50)
+      return world.spooled === spooled
     }
     try {
       await eventually('it publishes by itself', isPast)
@@ -152,7 +155,7 @@ describe.skipIf(!services)('queueing records', () => {
     expect(world.published).toEqual(['published'])
   })
 
-  it('waits at most 2 s for a hung spool, and not in every request', async () => {
+  it('waits for a hung spool once, not in every request', async () => {
     const spoolDb = { ...db }
     const { world, send } = setUp(spoolDb)
     world.away = true
@@ -160,10 +163,9 @@ describe.skipIf(!services)('queueing records', () => {
     world.away = false
     world.now += 1_500
     spoolDb.transaction = () => new Promise(() => {})
-    const begunAt = performance.now()
+    const before = world.spooled
     for (let n = 0; n < 5; n++) await send(`published-${n}`)
-    // In every request it would take 10 s.
-    expect(performance.now() - begunAt).toBeLessThan(8_000)
+    expect(world.spooled - before).toBe(1)
     expect(world.published).toHaveLength(5)
   })
 

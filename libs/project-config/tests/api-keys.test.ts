@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { openDatabase } from '@waymark/database'
 import { generateApiKey } from '@waymark/domain'
-import { createTestDatabase, services, type TestDatabase } from '@waymark/testing'
+import { createTestDatabase, seededRandom, services, type TestDatabase } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKeyUsage } from '../src/api-keys.ts'
 
@@ -58,9 +58,9 @@ describe.skipIf(!services)('when a key was used last', () => {
 
   it('is the latest time of all processes, for any order of writes', async () => {
     const processes = Array.from({ length: 8 }, () => createKeyUsage(db.pool))
-    const shuffled = () => [...ids].sort(() => Math.random() - 0.5)
+    const { shuffled } = seededRandom()
     processes.forEach((usage, n) => {
-      for (const id of shuffled()) usage.note(id, 10_000 + n)
+      for (const id of shuffled(ids)) usage.note(id, 10_000 + n)
     })
     await Promise.all(processes.map((usage) => usage.flush()))
     for (const id of ids) expect(await usedAt(id)).toBe(10_007)

@@ -1,15 +1,15 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LoopTurns } from './loop-turns.ts'
-
-const busy = (ms: number) => {
-  for (const end = performance.now() + ms; performance.now() < end; );
-}
 
 describe('turns of the event loop', () => {
   it('end after ten milliseconds, and start again', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
     const turns = new LoopTurns()
     expect(turns.isOver()).toBe(false)
-    busy(11)
+    vi.advanceTimersByTime(9)
+    expect(turns.isOver()).toBe(false)
+    vi.advanceTimersByTime(1)
     expect(turns.isOver()).toBe(true)
     await turns.next()
     expect(turns.isOver()).toBe(false)

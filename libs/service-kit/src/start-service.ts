@@ -65,7 +65,9 @@ export const startService = async (
     ready = false
     return server.stop({ drainMs: http.drainMs ?? 0 })
   })
-  return { port: server.port, metricsPort: metricsServer?.port ?? 0 }
+  const ports = { port: server.port, metricsPort: metricsServer?.port ?? 0 }
+  log.info(ports, 'Listening')
+  return ports
 }
 
 /** Returns undefined when the port cannot be opened, because a service can run without metrics. */

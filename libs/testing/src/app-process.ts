@@ -7,6 +7,9 @@ import { placesFile } from './places.ts'
 export const ROOT = path.resolve(import.meta.dirname, '../../..')
 const COMPILED = path.join(ROOT, 'node_modules/.cache/compiled')
 
+/** The log line of a server that listens. */
+const LISTENING = /"port":(\d+)[^\n]*"Listening"/
+
 /** A start usually takes 2 s, but up to a minute on a busy machine. */
 const READY_WITHIN_MS = 120_000
 
@@ -25,12 +28,13 @@ const MANY_REQUESTS = {
 export type AppProcess = TestProcess & { port: number }
 
 /**
- * Starts an app by its `main.ts` and waits until it is ready. `root` is the folder of another version.
+ * Starts an app by its `main.ts` and waits until it is ready. With port 0 the app chooses one. `root` is the folder of
+ * another version, which may need a port.
  * @throws Error with its output when it does not start
  */
 export const startApp = async (
   entry: string,
-  port: number,
+  wantedPort: number,
   env: Record<string, string>,
   root = ROOT,
 ): Promise<AppProcess> => {
@@ -38,22 +42,24 @@ export const startApp = async (
     cwd: root,
     env: {
       PATH: process.env.PATH,
-      LOG_LEVEL: 'warn',
+      LOG_LEVEL: wantedPort === 0 ? 'info' : 'warn',
       // As in the images: it halves the time of a start.
       NODE_COMPILE_CACHE: COMPILED,
       ...MANY_REQUESTS,
       GEOIP_DATABASE: placesFile,
       ...env,
-      PORT: `${port}`,
+      PORT: `${wantedPort}`,
       METRICS_PORT: '0',
     },
   })
+  let port = wantedPort
   try {
     const state = await eventually(
       `${entry} is ready`,
       async () => {
         if (app.child.exitCode !== null || app.child.signalCode !== null) return 'ended'
-        return (await fetch(`http://localhost:${port}/readyz`)).ok && 'ready'
+        if (port === 0) port = Number(LISTENING.exec(app.stdout())?.[1] ?? 0)
+        return port !== 0 && (await fetch(`http://localhost:${port}/readyz`)).ok && 'ready'
       },
       READY_WITHIN_MS,
     )

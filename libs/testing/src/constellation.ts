@@ -23,7 +23,7 @@ export type Constellation = {
   request(path: string, init?: RequestInit): Promise<Response>
   /** Kills an app with SIGKILL. */
   kill(app: AppName): Promise<void>
-  /** Starts a killed app with the same environment and port. */
+  /** Starts a killed app with the same environment. Standalone keeps its port. */
   restart(app: AppName): Promise<void>
   stop(): Promise<void>
 }
@@ -35,7 +35,7 @@ type SignIn = { email: string; password: string }
 const operate = (
   access: Access,
   running: Map<AppName, AppProcess>,
-  start: (app: AppName, port: number) => Promise<AppProcess>,
+  start: (app: AppName) => Promise<AppProcess>,
   appFor: (path: string) => AppName,
   cleanUp: () => Promise<void>,
 ): Omit<Constellation, 'mailDir'> => {
@@ -55,7 +55,7 @@ const operate = (
       await endApp(find(app), 'SIGKILL')
     },
     restart: async (app) => {
-      running.set(app, await start(app, find(app).port))
+      running.set(app, await start(app))
     },
     stop: async () => {
       await Promise.all([...running.values()].map((app) => endApp(app, 'SIGTERM')))
@@ -76,13 +76,15 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
   // As root, the database runs as another user, who must be able to enter the directory.
   await chmod(dataDir, 0o755)
-  const start = (_app: AppName, port: number) =>
+  // It writes its own address into links and files, so it must know its port before it listens.
+  const port = await freePort()
+  const start = () =>
     startApp('apps/standalone/src/main.ts', port, {
       WAYMARK_DATA_DIR: dataDir,
       WAYMARK_DEMO_DATA: 'off',
       ...more,
     })
-  const running = new Map<AppName, AppProcess>([['standalone', await start('standalone', await freePort())]])
+  const running = new Map<AppName, AppProcess>([['standalone', await start()]])
   const text = await readFile(path.join(dataDir, 'demo.json'), 'utf8')
   const { apiKey, projectId, email, password } = JSON.parse(text) as Access & SignIn
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
@@ -173,15 +175,13 @@ export const startDistributed = async (
   settingsOf: (app: AppName) => Record<string, string> = () => ({}),
 ): Promise<Constellation> => {
   const { env, credentialsOf, access, mailDir, cleanUp } = await prepareDistributed(servers, settings)
-  const start = (app: AppName, port: number) =>
-    startApp(`apps/${app}/src/main.ts`, port, {
+  const start = (app: AppName) =>
+    startApp(`apps/${app}/src/main.ts`, 0, {
       ...env,
       ...(app !== 'standalone' && credentialsOf(app)),
       ...settingsOf(app),
     })
-  const started = await Promise.all(
-    serviceNames.map(async (app) => [app, await start(app, await freePort())] as const),
-  )
+  const started = await Promise.all(serviceNames.map(async (app) => [app, await start(app)] as const))
   return { ...operate(access, new Map(started), start, appFor, cleanUp), mailDir }
 }
 

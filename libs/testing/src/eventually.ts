@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Calls `check` every 20 ms until it returns something other than undefined or false, and returns that. Set a short
- * `timeoutMs` only for what must happen in time.
+ * Calls `check` every 20 ms until it returns something other than undefined or false, and returns that.
  * @throws what `check` last threw, or an error with `what`, after `timeoutMs`
  */
 export const eventually = async <T>(

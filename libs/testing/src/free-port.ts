@@ -1,13 +1,14 @@
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 
-// Below the ephemeral ports, which outgoing connections may take. Each of the test processes that run together has its own
-// part, because a port stays free until the process that it is for listens.
+// For what must know a port before it listens: an address in links, an advertised listener, a server that restarts. Below
+// the ephemeral ports, which outgoing connections may take. Each of the test processes that run together has its own part,
+// because a port stays free until the process that it is for listens.
 const [FIRST, PARTS, PORTS] = [12_000, 8, 2_250]
 const start = FIRST + (Number(process.env.VITEST_POOL_ID ?? 0) % PARTS) * PORTS
 
-const given = new Set<number>()
+// Two test runs begin at different places of a part.
+let next = process.ppid % PORTS
 
 const isFree = async (port: number): Promise<boolean> => {
   const server = createServer().listen(port)
@@ -24,9 +25,8 @@ const isFree = async (port: number): Promise<boolean> => {
 /** A TCP port that was free a moment ago, and that no other call in the test processes that run now has returned. */
 export const freePort = async (): Promise<number> => {
   for (;;) {
-    const port = start + randomInt(PORTS)
-    if (given.has(port)) continue
-    given.add(port)
+    const port = start + next
+    next = (next + 1) % PORTS
     if (await isFree(port)) return port
   }
 }

@@ -2,7 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
-const collectGarbage = runInNewContext('gc') as () => void
+/** Removes what nothing refers to. */
+export const collectGarbage = runInNewContext('gc') as () => void
 
 /** Bytes of memory that this process uses, without garbage: the objects and buffers that something still refers to. */
 export const usedMemory = (): number => {

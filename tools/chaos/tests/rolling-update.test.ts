@@ -131,7 +131,7 @@ const prepare = async ({ prepare: prepareCalls }: Asked) => {
 }
 
 const startReplicaOf = (app: string, env: Record<string, string>) => async (): Promise<AppProcess> => {
-  const replica = await startApp(`apps/${app}/src/main.ts`, await freePort(), env)
+  const replica = await startApp(`apps/${app}/src/main.ts`, 0, env)
   onTestFinished(() => replica.kill())
   return replica
 }

@@ -164,11 +164,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       status: 'paused',
       version: 2,
     })
-    await eventually(
-      'it is paused',
-      async () => (await one(key, { visitorId: 'v' })).reason === 'DISABLED',
-      5_000,
-    )
+    await eventually('it is paused', async () => (await one(key, { visitorId: 'v' })).reason === 'DISABLED')
     const all = await decide({ visitorId: 'v' })
     expect(all.map((decided) => decided.key)).not.toContain(key)
   })
@@ -243,8 +239,8 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     expect(await flag()).toMatchObject({ status: 200, body: { variant: 'treatment' } })
 
     await manage('POST', `decisions/${key}/pause?environment=staging`)
-    await eventually('it is off', async () => (await stagingReason())[1] === 'DISABLED', 5_000)
-    await eventually('it is off over OFREP', async () => (await flag()).body.reason === 'DISABLED', 5_000)
+    await eventually('it is off', async () => (await stagingReason())[1] === 'DISABLED')
+    await eventually('it is off over OFREP', async () => (await flag()).body.reason === 'DISABLED')
     expect(await one(key, { visitorId: 'v' })).toMatchObject({
       variant: 'control',
       reason: 'TARGETING_MATCH',

@@ -176,14 +176,12 @@ describe('any bytes', () => {
     [' HTTP/1'],
     ['\t-\t"'],
     ['\\" "'],
-  ])('cost linear time, also %j repeated to a megabyte', (part) => {
+  ])('are read in linear time, also %j repeated to a megabyte', (part) => {
+    // Quadratic would take minutes, which is longer than a test may take.
     const line = Buffer.from(part.repeat(1_000_000 / part.length))
-    const started = performance.now()
     parseAccessLogLine(line)
     parse(frame({ request: line.toString() }))
     parse(frame({ tail: line.toString() }))
-    // Quadratic would be minutes; the limit only has to tell the two apart on a busy machine.
-    expect(performance.now() - started).toBeLessThan(5_000)
   })
 })
 

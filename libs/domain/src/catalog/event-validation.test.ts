@@ -98,13 +98,6 @@ describe('the mode', () => {
   })
 })
 
-/** The duration of a call in ms. */
-const timeOf = (work: () => unknown): number => {
-  const start = performance.now()
-  work()
-  return performance.now() - start
-}
-
 describe('messages', () => {
   it.each([
     [{ type: 'integer' }, '7', 'must be an integer; got "7"'],
@@ -160,9 +153,16 @@ describe('uniqueItems', () => {
     )
   })
 
-  it('checks ten thousand objects quickly', () => {
-    const items = Array.from({ length: 10_000 }, (_, index) => ({ index }))
-    expect(timeOf(() => check({ a: items }))).toBeLessThan(1_000)
+  it('reads each of ten thousand objects a few times, not once for each other', () => {
+    let reads = 0
+    const items = Array.from({ length: 10_000 }, (_, index) => ({
+      get index() {
+        reads += 1
+        return index
+      },
+    }))
+    expect(check({ a: items })).toEqual([])
+    expect(reads).toBeLessThan(100_000)
   })
 })
 
@@ -226,9 +226,7 @@ describe('the work of a check is bounded', () => {
   it('for every schema of a list', () => {
     const check = compileEventSchema(parts(3_000))
     const items = Array.from({ length: 10_000 }, () => 1)
-    let found: { rule: string }[] = []
-    expect(timeOf(() => (found = check({ a: items })))).toBeLessThan(1_000)
-    expect(found).toMatchObject([{ field: 'properties', rule: 'too_complex' }])
+    expect(check({ a: items })).toMatchObject([{ field: 'properties', rule: 'too_complex' }])
   })
 
   it('from the first value that is too many for its number of parts', () => {

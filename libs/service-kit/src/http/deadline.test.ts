@@ -1,9 +1,8 @@
 import { request } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '@waymark/contracts'
 import { createMemoryLog } from '@waymark/testing'
 import { Registry } from 'prom-client'
-import { afterEach, expect, it } from 'vitest'
+import { afterEach, expect, it, vi } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { answerLateWith, extendDeadline, extendDeadlineDuring } from './deadline.ts'
 import { type HttpServer, listen } from './http-server.ts'
@@ -14,7 +13,12 @@ const DEADLINE_MS = 100
 const endpoint = { method: 'post', path: '/' } as const
 const never = new Promise<never>(() => {})
 let server: HttpServer | undefined
-afterEach(() => server?.stop())
+afterEach(async () => {
+  vi.useRealTimers()
+  await server?.stop()
+})
+
+const stopClock = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
 
 const serve = async (handler: Route['handler'], deadlineMs = DEADLINE_MS): Promise<string> => {
   const app = createHttpApp({
@@ -52,34 +56,34 @@ it('names what the handler waits for if that is not a store, only while it waits
 })
 
 it('keeps the connection when the handler finishes or fails later', async () => {
-  const late: Promise<unknown>[] = []
+  const late: PromiseWithResolvers<{ body: object }>[] = []
   const url = await serve(() => {
-    const isFirst = late.length === 0
-    const answering = sleep(3 * DEADLINE_MS).then(() => {
-      if (!isFirst) throw new Error('the store is unavailable')
-      return { body: {} }
-    })
-    late.push(answering.catch(() => {}))
-    return answering
+    const answering = Promise.withResolvers<{ body: object }>()
+    late.push(answering)
+    return answering.promise
   })
   expect((await fetch(url, { method: 'POST' })).status).toBe(503)
-  await Promise.all(late)
+  late[0]?.resolve({ body: {} })
   expect((await fetch(url, { method: 'POST' })).status).toBe(503)
-  expect(late).toHaveLength(2)
+  late[1]?.reject(new Error('the store is unavailable'))
+  expect((await fetch(url, { method: 'POST' })).status).toBe(503)
+  expect(late).toHaveLength(3)
 })
 
 it('returns the answer of a handler within its time', async () => {
+  stopClock()
   const url = await serve(async () => {
-    await sleep(DEADLINE_MS / 2)
+    vi.advanceTimersByTime(DEADLINE_MS - 1)
     return { body: { ok: true } }
-  }, 60_000)
+  })
   expect((await fetch(url, { method: 'POST' })).status).toBe(200)
 })
 
 it('waits longer at the request of the handler', async () => {
+  stopClock()
   const url = await serve(async (request) => {
     extendDeadline(request, 60_000)
-    await sleep(3 * DEADLINE_MS)
+    vi.advanceTimersByTime(3 * DEADLINE_MS)
     return { body: { ok: true } }
   })
   expect((await fetch(url, { method: 'POST' })).status).toBe(200)
@@ -96,7 +100,12 @@ it('answers 503 when the handler exceeds its extended deadline', async () => {
 })
 
 it('does not count the time that a client takes to send', async () => {
-  const url = await serve(async ({ message }) => ({ body: `${await readBytes(message, 100)}` }), 1_000)
+  stopClock()
+  const begun = Promise.withResolvers<void>()
+  const url = await serve(async ({ message }) => {
+    begun.resolve()
+    return { body: `${await readBytes(message, 100)}` }
+  })
   const slow = request(url, { method: 'POST', headers: { 'Content-Length': 4 } })
   const answered = new Promise<number | undefined>((resolve) => {
     slow.once('response', (response) => {
@@ -105,18 +114,24 @@ it('does not count the time that a client takes to send', async () => {
     })
   })
   slow.write('ab')
-  // Half a deadline is left for the answer.
-  await sleep(2_500)
+  await begun.promise
+  vi.advanceTimersByTime(2.5 * DEADLINE_MS)
   slow.end('cd')
   expect(await answered).toBe(200)
 })
 
 it('extends the deadline only while the work runs', async () => {
+  stopClock()
   const working = await serve(async (request) => {
-    await extendDeadlineDuring(request, 60_000, sleep(2 * DEADLINE_MS))
+    const work = Promise.withResolvers<void>()
+    const worked = extendDeadlineDuring(request, 60_000, work.promise)
+    vi.advanceTimersByTime(2 * DEADLINE_MS)
+    work.resolve()
+    await worked
     return { status: 200, body: {} }
   })
   expect((await fetch(working, { method: 'POST' })).status).toBe(200)
+  vi.useRealTimers()
   await server?.stop()
 
   const waiting = await serve(async (request) => {
