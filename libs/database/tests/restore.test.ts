@@ -1,4 +1,10 @@
-import { type ArchivingPostgres, requireServices, services, startArchivingPostgres } from '@waymark/testing'
+import {
+  type ArchivingPostgres,
+  eventually,
+  requireServices,
+  services,
+  startArchivingPostgres,
+} from '@waymark/testing'
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { migrate } from '../src/migrate.ts'
@@ -33,19 +39,12 @@ describe.skipIf(!services)('a restore of PostgreSQL from a base backup and archi
     await primary.query(INSERT, [1_001, 2_000])
     const before = await textOf(primary, 'SELECT clock_timestamp()::text AS text')
     // The accident is after that time by any clock resolution.
-    await eventually(
-      'it has passed',
-      async () =>
-        (await primary.query('SELECT clock_timestamp() > $1::timestamptz AS passed', [before])).rows[0]
-          .passed,
-    )
+    const passed = `SELECT (clock_timestamp() > '${before}'::timestamptz)::text AS text`
+    await eventually('it has passed', async () => (await textOf(primary, passed)) === 'true')
     await primary.query('DELETE FROM ingest.dead_letters')
 
     await server.waitForArchive()
     const url = await server.restore(before)
-    process.stdout.write(
-      `restore: WAL archived after ${Math.round(archivedMs)} ms, restored in ${Math.round(tookMs)} ms\n`,
-    )
 
     const restored = new Client({ connectionString: url })
     await restored.connect()
