@@ -112,7 +112,7 @@ export const openHarness = async () => {
       (await db.pool.query<WebhookRow>('SELECT * FROM webhook.webhooks WHERE id = $1', [id])).rows[0],
     /** A sending process, with connections of its own. */
     openSender: ({
-      timeoutMs = 10_000,
+      timeoutMs = 60_000,
       maxInFlight = 1_000,
       retry = RETRY,
       onPaused = () => {},

@@ -20,7 +20,7 @@ describe('a request to an endpoint', () => {
     return receiver
   }
   const poster = (options: { allow?: boolean; resolveHost?: ResolveHost; timeoutMs?: number } = {}) => {
-    const { allow = true, resolveHost = async () => ['127.0.0.1'], timeoutMs = 10_000 } = options
+    const { allow = true, resolveHost = async () => ['127.0.0.1'], timeoutMs = 60_000 } = options
     const http = createHttpPost({ allowPrivateAddresses: allow, timeoutMs, resolveHost })
     cleanUps.push(http.close)
     return (url: string) => http.post({ url, headers: { 'Content-Type': 'application/json' }, body: '{}' })

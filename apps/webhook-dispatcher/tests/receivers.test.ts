@@ -53,7 +53,7 @@ const send = async (url: string, secrets: string[], payload: string): Promise<Se
   }
   const waiting = [delivery]
   let settled: Settlement | undefined
-  const http = createHttpPost({ allowPrivateAddresses: true, timeoutMs: 5_000 })
+  const http = createHttpPost({ allowPrivateAddresses: true, timeoutMs: 60_000 })
   const run = createSendDeliveries({
     queue: {
       claim: async () => waiting.splice(0),

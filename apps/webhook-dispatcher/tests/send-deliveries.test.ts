@@ -152,7 +152,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
   ])('retries when the endpoint %s', async (_, answer, responseStatus, error) => {
     const { id, ids, answerWith } = await endpoint(answer)
     const [deliveryId] = await harness.enqueue(id, [null])
-    await harness.openSender({ timeoutMs: answer === hang ? 300 : 10_000, retry: LATER }).send()
+    await harness.openSender({ timeoutMs: answer === hang ? 300 : 60_000, retry: LATER }).send()
     expect(await harness.rows(id)).toMatchObject([
       {
         status: 'pending',

@@ -17,7 +17,7 @@ const send = createSendDeliveries({
     longestBlockMs: 60_000,
     pauseAfterMs: 600_000,
   }),
-  post: createHttpPost({ allowPrivateAddresses: true, timeoutMs: 10_000 }).post,
+  post: createHttpPost({ allowPrivateAddresses: true, timeoutMs: 50_000 }).post,
   maxInFlight: 100,
   retry: { firstMs: 100, longestMs: 100, giveUpAfterMs: 600_000 },
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
