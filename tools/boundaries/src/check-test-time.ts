@@ -15,8 +15,8 @@ const ALLOWED = [
   /\.chaos\.test\.ts$/,
   // They wait for a condition, and give up after a minute.
   /^libs\/testing\/src\/(eventually|until-available|within-one-day)\.ts$/,
-  // A slow network, and the watchdog of the test run.
-  /^libs\/testing\/src\/(tcp-proxy|summary-reporter)\.ts$/,
+  // A slow network, and what watches and counts a test run.
+  /^libs\/testing\/src\/(tcp-proxy|summary-reporter|run-counts)\.ts$/,
   // It measures the memory of tests in `chaos`.
   /^libs\/testing\/src\/used-memory\.ts$/,
 ]
