@@ -1,4 +1,5 @@
 import { type CorePlatform, drain, limiterBySize, rateLimit, type Service } from '@waymark/service-kit'
+import { Router } from 'express'
 import { createGenerateCodes } from './generate-codes.ts'
 import { createForgetAnswers } from './idempotency-queries.ts'
 import { createMissLimit, lookUpRoute } from './look-up-route.ts'
@@ -24,6 +25,7 @@ export const createCouponService = (platform: CorePlatform): Service => {
     setting: 'LIMIT_COUPON_MISSES_PER_MINUTE',
   })
   return {
+    router: Router(),
     routes: [
       redeemRoute({ apiKeys, limitRequests, redeemCoupon: createRedeemCoupon(platform) }),
       validateRoute({ apiKeys, missLimit, validateCart: createValidateCart(platform) }),

@@ -9,6 +9,7 @@ import {
   type Service,
   untilStopped,
 } from '@waymark/service-kit'
+import { Router } from 'express'
 import { flagStreamConfig } from './config.ts'
 import { createDecide } from './decide.ts'
 import { decideRoute } from './decide-route.ts'
@@ -56,6 +57,7 @@ export const createDecisionService = (
       perKey: true,
     })
   return {
+    router: Router(),
     routes: [
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),
       reportExposuresRoute({ apiKeys, projectConfigs, clock, expose, limitRequests: limit('exposures') }),

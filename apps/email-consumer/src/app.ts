@@ -2,6 +2,7 @@ import { consumerGroups, emailDeliveryStatuses } from '@waymark/contracts'
 import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
+import { Router } from 'express'
 import { Counter, Gauge } from 'prom-client'
 import { bouncesRoute } from './bounces-route.ts'
 import { createDecideDeliveries } from './decide-deliveries.ts'
@@ -86,6 +87,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     onSettled: ({ status }) => outcomes.inc({ status }),
   })
   return {
+    router: Router(),
     routes: [
       ...unsubscribeRoutes({ db, secrets: mail.secrets }),
       ...senderRoutes(platform),

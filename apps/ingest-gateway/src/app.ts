@@ -1,5 +1,6 @@
 import { createIngestQueue, createPersonChanges, createSyncProcessor } from '@waymark/pipeline'
 import { countStoredEvents, everyMs, type Platform, type Service } from '@waymark/service-kit'
+import { Router } from 'express'
 import { createCollectMessages } from './collect-messages.ts'
 import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
@@ -34,6 +35,7 @@ export const createIngestGateway = (platform: Platform): Service => {
   })
   const limits = createLimits(platform)
   return {
+    router: Router(),
     routes: [
       trackRoute({ apiKeys, limitRequests: limits.track, trackEvents }),
       identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),

@@ -1,6 +1,7 @@
 import { cacheUserAgents, createIngestQueue } from '@waymark/pipeline'
 import { createChangeNotices } from '@waymark/project-config'
 import { type CorePlatform, everyMs, type Service, untilStopped } from '@waymark/service-kit'
+import { Router } from 'express'
 import { createAppFiles } from './app-files.ts'
 import { createClickLimits } from './click-limits.ts'
 import { createClickRecorder } from './click-recorder.ts'
@@ -77,6 +78,7 @@ export const createLinkRedirector = (
   const passwords = createLinkPasswords({ rateLimiter, clock })
   const redirects = createRedirects({ links, optionsOf, limits, passwords, visitors, clicks, clock })
   return {
+    router: Router(),
     routes: redirectRoutes(redirects),
     hostRoutes: createDomainRoutes(domains, redirects, createAppFiles({ pool, now: steadyClock, log })),
     loops: [

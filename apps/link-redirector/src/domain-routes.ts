@@ -1,4 +1,12 @@
-import { type HostRoutes, type HttpRequest, type Reply, type Route, route } from '@waymark/service-kit'
+import {
+  type HostRoutes,
+  type HttpRequest,
+  mountRoutes,
+  type Reply,
+  type Route,
+  route,
+} from '@waymark/service-kit'
+import { Router } from 'express'
 import type { ReadAppFile } from './app-files.ts'
 import type { AppFiles, LinkDomain } from './link-domain-queries.ts'
 import type { LinkDomains } from './link-domains.ts'
@@ -35,7 +43,7 @@ export const createDomainRoutes = (
 
   return {
     owns: domains.owns,
-    routes: [
+    router: mountRoutes(Router(), [
       on('/', (request, domain) =>
         domain.rootUrl === null ? notFound(request, domain) : redirectTo(domain.rootUrl),
       ),
@@ -46,6 +54,6 @@ export const createDomainRoutes = (
       on('/{code}', withPassword, 'post'),
       on('/s/{code}', withPassword, 'post'),
       on('/*', notFound),
-    ],
+    ]),
   }
 }

@@ -16,9 +16,15 @@ const requestOf = ({
   type = 'application/x-www-form-urlencoded',
   proto = 'http',
 }: Partial<Record<'password' | 'ip' | 'path' | 'cookie' | 'type' | 'proto', string>>): HttpRequest => {
-  const headers = { 'content-type': type, 'x-forwarded-proto': proto, ...(cookie && { cookie }) }
-  const body = Readable.from([Buffer.from(`${new URLSearchParams({ password })}`)])
-  const message = Object.assign(body, { headers, socket: {}, complete: true })
+  const form = Buffer.from(`${new URLSearchParams({ password })}`)
+  const headers = {
+    'content-type': type,
+    'content-length': `${form.length}`,
+    'x-forwarded-proto': proto,
+    ...(cookie && { cookie }),
+  }
+  const body = Readable.from([form])
+  const message = Object.assign(body, { headers, socket: { readable: true }, complete: true })
   return { ip, path, headers, message, byTrustedProxy: true } as unknown as HttpRequest
 }
 

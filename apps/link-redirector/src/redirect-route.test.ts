@@ -17,7 +17,8 @@ const redirectsOf = (terms: Partial<PreparedLink>) =>
     clock: () => NOW,
   } as unknown as Parameters<typeof createRedirects>[0])
 
-const request = () => ({ method: 'POST', headers: {}, replyHeaders: {} }) as unknown as HttpRequest
+const message = { accepts: () => 'json' }
+const request = () => ({ method: 'POST', message, headers: {}, replyHeaders: {} }) as unknown as HttpRequest
 
 it('answers a form for a link that has not started like one for a link that does not exist', async () => {
   const { unlock } = redirectsOf({ startsAt: NOW + 1 })

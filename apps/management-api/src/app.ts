@@ -1,5 +1,6 @@
 import { createAllowedSenders } from '@waymark/pipeline'
 import type { Platform, Service } from '@waymark/service-kit'
+import { Router } from 'express'
 import { accessTokenRoutes } from './accounts/access-tokens.ts'
 import { createAccountLimits } from './accounts/account-limits.ts'
 import { passwordResetLoop } from './accounts/account-mails.ts'
@@ -133,6 +134,7 @@ export const createManagementApi = (
     },
   }
   return {
+    router: Router(),
     routes: [
       ...signInRoutes(deps),
       ...ownAccountRoutes(deps),

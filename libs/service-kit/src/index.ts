@@ -42,7 +42,7 @@ export {
   queryTextOf,
   unknownParameters,
 } from './http/request.ts'
-export { guardedRoute, type HostRoutes, type Route, route } from './http/router.ts'
+export { guardedRoute, type HostRoutes, mountRoutes, type Route, route } from './http/router.ts'
 export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
 export { LoopTurns } from './loop-turns.ts'

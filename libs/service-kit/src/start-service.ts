@@ -1,10 +1,11 @@
 import type { RequestListener } from 'node:http'
 import type { Log } from '@waymark/contracts'
 import type { Consumer } from '@waymark/event-bus'
+import { Router } from 'express'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
 import { createHttpApp } from './http/create-http-app.ts'
 import { listen } from './http/http-server.ts'
-import type { HostRoutes, Route } from './http/router.ts'
+import { type HostRoutes, mountRoutes, type Route } from './http/router.ts'
 import { type Loop, startLoop } from './loop.ts'
 import { countFailedRuns } from './metrics/count-failed-runs.ts'
 import type { Platform } from './platform.ts'
@@ -13,6 +14,8 @@ import type { Scope } from './scope.ts'
 
 /** The parts of an app, in whichever process it runs. */
 export type Service = {
+  /** The router that `routes` are added to, with any middleware of Express that runs before them. */
+  router?: Router
   routes?: Route[]
   hostRoutes?: HostRoutes | undefined
   consumers?: Consumer[]
@@ -22,7 +25,8 @@ export type Service = {
 /** Combines several services into one, for a process that runs them all. Only one may have `hostRoutes`. */
 export const combineServices = (services: readonly Service[]): Required<Service> => ({
   hostRoutes: services.find(({ hostRoutes }) => hostRoutes !== undefined)?.hostRoutes,
-  routes: services.flatMap(({ routes = [] }) => routes),
+  router: Router().use(...services.map(({ router = Router(), routes = [] }) => mountRoutes(router, routes))),
+  routes: [],
   consumers: services.flatMap(({ consumers = [] }) => consumers),
   loops: services.flatMap(({ loops = [] }) => loops),
 })
@@ -34,7 +38,7 @@ export const combineServices = (services: readonly Service[]): Required<Service>
  * @throws when the port for requests is taken
  */
 export const startService = async (
-  { routes = [], hostRoutes, consumers = [], loops = [] }: Service,
+  { router = Router(), routes = [], hostRoutes, consumers = [], loops = [] }: Service,
   http: Omit<HttpConfig, 'drainMs' | 'host'> &
     Partial<Pick<HttpConfig, 'drainMs' | 'host'>> & { deadlineMs?: number },
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
@@ -51,7 +55,7 @@ export const startService = async (
 
   let ready = true
   const app = createHttpApp({
-    routes,
+    router: mountRoutes(router, routes),
     hostRoutes,
     trustedProxies: http.trustedProxies,
     isReady: () => ready,

@@ -12,6 +12,7 @@ import { measureFlagStreams } from './flag-streams.ts'
 import { measureIdle } from './idle.ts'
 import { kafkaClientBenchmarks } from './kafka-clients.ts'
 import { pipelineBenchmark } from './pipeline.ts'
+import { refusalOfNode } from './product-node.ts'
 import { redirectBenchmark } from './redirect.ts'
 import { ruleBenchmark } from './rules.ts'
 import { soak } from './soak.ts'
@@ -69,6 +70,7 @@ const { values, positionals } = parseArgs({
 const stored = { events: Number(values.events), keys: Number(values.keys), links: Number(values.links) }
 const unknown = positionals.filter((name) => !benchmarks.some((benchmark) => benchmark.name === name))
 const chosen = benchmarks.filter(({ name }) => positionals.length === 0 || positionals.includes(name))
+const refusal = refusalOfNode()
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 const compareAll = async (options: Options): Promise<void> => {
@@ -85,6 +87,9 @@ const compareAll = async (options: Options): Promise<void> => {
 if (values.help || unknown.length > 0) {
   process.stderr.write(unknown.length > 0 ? `There is no ${unknown.join(', ')}.\n\n${HELP}` : HELP)
   process.exitCode = values.help ? 0 : 2
+} else if (refusal !== undefined) {
+  process.stderr.write(refusal)
+  process.exitCode = 2
 } else if (availableCores() < 2) {
   process.stderr.write('Server and load need a core each.\n')
   process.exitCode = 2

@@ -1,11 +1,13 @@
 import type { HttpRequest } from '@waymark/service-kit'
+import express, { type Request } from 'express'
 import { describe, expect, it } from 'vitest'
 import { indexRoute } from './index-page.ts'
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const get = async (accept: string, metricsPort = 9464) => {
   const { handler } = indexRoute({ apps: ['management-api', 'link-redirector'], metricsPort })
-  const reply = await handler({ headers: { accept } } as HttpRequest, undefined as never)
+  const message: Request = Object.assign(Object.create(express.request), { headers: { accept } })
+  const reply = await handler({ message } as HttpRequest, undefined as never)
   const { status = 200, headers, type = 'application/json', body } = reply
   const text = typeof body === 'string' ? body : JSON.stringify(body)
   return { status, type, headers: { ...headers } as Record<string, string>, text }

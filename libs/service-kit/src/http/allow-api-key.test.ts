@@ -4,12 +4,14 @@ import { createMemoryRateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing'
+import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
 import { accessTokenInHeaders, keyInHeaders, keyRoute, MAX_BEACON_BYTES } from './key-route.ts'
 import { rateLimit } from './rate-limit.ts'
+import { mountRoutes } from './router.ts'
 
 const SHOP = 'https://shop.example'
 const NO_KEY = {
@@ -55,7 +57,7 @@ beforeAll(async () => {
     },
   )
   const app = createHttpApp({
-    routes: [route],
+    router: mountRoutes(Router(), [route]),
     trustedProxies: 0,
     isReady: () => true,
     log,

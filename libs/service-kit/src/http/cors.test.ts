@@ -3,12 +3,13 @@ import { request } from 'node:http'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing'
+import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
 import { keyRoute } from './key-route.ts'
-import type { Route } from './router.ts'
+import { mountRoutes, type Route } from './router.ts'
 
 const SHOP = 'https://shop.example'
 const BODY_LIMIT = 100
@@ -45,7 +46,7 @@ let base: string
 beforeAll(async () => {
   const routes = [guarded('/api/v1/t'), guarded('/internal/t')]
   const app = createHttpApp({
-    routes,
+    router: mountRoutes(Router(), routes),
     trustedProxies: 0,
     isReady: () => true,
     log: createMemoryLog(),

@@ -1,7 +1,8 @@
 import { AppError } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import type { Reply } from './reply.ts'
-import type { HttpRequest } from './request.ts'
+import cors from 'cors'
+import type { RequestHandler } from 'express'
+import { localsOf } from './router.ts'
 
 /** Paths that pages of any site may call with a key. The last two are of Segment's protocol. */
 const PUBLIC_API = new RegExp(
@@ -13,7 +14,6 @@ const PUBLIC_API = new RegExp(
   'i',
 )
 
-const ALLOWED_METHODS = 'GET, POST, PUT'
 /** Those with Rsa, SentAt and AnonymousId are of RudderStack's SDK. */
 const ALLOWED_HEADERS =
   'AnonymousId, Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Rsa-Recovered, Rsa-Retry-Attempt, Rsa-Retry-Reason, Rsa-Since-First-Attempt, Rsa-Since-Last-Attempt, SentAt, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Retry-Count, X-Service-Sync'
@@ -22,31 +22,28 @@ const EXPOSED_HEADERS =
 /** How long a browser may cache the answer to a preflight, in seconds. Most use a lower maximum. */
 const MAX_AGE_S = 86_400
 
+const answerOrigin = cors({
+  // The origin of the request.
+  origin: true,
+  methods: 'GET, POST, PUT',
+  allowedHeaders: ALLOWED_HEADERS,
+  exposedHeaders: EXPOSED_HEADERS,
+  maxAge: MAX_AGE_S,
+  preflightContinue: true,
+})
+
 /**
- * Allows pages of any site to read the answers of public paths, including errors. These paths take no cookies, and
- * `requireAllowedOrigin` checks the origin of each key.
+ * Allows pages of any site to read the answers of public paths, including errors, and answers CORS preflights. These paths
+ * take no cookies, and `requireAllowedOrigin` checks the origin of each key: a preflight has no key yet.
  */
-export const allowBrowsers = ({ path, headers: { origin }, replyHeaders }: HttpRequest): void => {
-  if (!PUBLIC_API.test(path)) return
-  replyHeaders.Vary = 'Origin'
-  replyHeaders['Cross-Origin-Resource-Policy'] = 'cross-origin'
-  if (origin === undefined) return
-  replyHeaders['Access-Control-Allow-Origin'] = origin
-  replyHeaders['Access-Control-Expose-Headers'] = EXPOSED_HEADERS
-}
-
-/** Whether a request is a CORS preflight. It has no key, so the origin cannot be checked yet. */
-export const isPreflight = ({ method, path, headers }: HttpRequest): boolean =>
-  method === 'OPTIONS' && headers['access-control-request-method'] !== undefined && PUBLIC_API.test(path)
-
-/** The answer to a preflight. */
-export const PREFLIGHT_REPLY: Reply = {
-  status: 204,
-  headers: {
-    'Access-Control-Allow-Methods': ALLOWED_METHODS,
-    'Access-Control-Allow-Headers': ALLOWED_HEADERS,
-    'Access-Control-Max-Age': `${MAX_AGE_S}`,
-  },
+export const allowBrowsers: RequestHandler = (req, res, next) => {
+  const { request, send } = localsOf(res)
+  if (!PUBLIC_API.test(request.path)) return next()
+  const { origin, 'access-control-request-method': asked } = req.headers
+  request.replyHeaders.Vary = 'Origin'
+  request.replyHeaders['Cross-Origin-Resource-Policy'] = 'cross-origin'
+  if (req.method !== 'OPTIONS') return origin === undefined ? next() : answerOrigin(req, res, next)
+  return asked === undefined ? next() : answerOrigin(req, res, () => void send({ status: 204 }))
 }
 
 /** The key may not be used from the origin of the page. Its reply must not allow the page to read it. */

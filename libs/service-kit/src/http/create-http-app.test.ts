@@ -2,17 +2,18 @@ import { once } from 'node:events'
 import { type OutgoingHttpHeaders, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES, trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog, eventually } from '@waymark/testing'
+import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
 import { readJsonBody } from './json-body.ts'
 import { keyRoute } from './key-route.ts'
-import { type Route, route } from './router.ts'
+import { mountRoutes, type Route, route } from './router.ts'
 
 const BODY_LIMIT = 1_000
 const UUID = /^[0-9a-f-]{36}$/
@@ -109,7 +110,16 @@ let server: HttpServer
 let base: string
 
 beforeAll(async () => {
-  server = await listen(createHttpApp({ routes, trustedProxies: 1, isReady: () => ready, log, metrics }), 0)
+  server = await listen(
+    createHttpApp({
+      router: mountRoutes(Router(), routes),
+      trustedProxies: 1,
+      isReady: () => ready,
+      log,
+      metrics,
+    }),
+    0,
+  )
   base = `http://127.0.0.1:${server.port}`
 })
 afterAll(() => server.stop())
@@ -225,7 +235,9 @@ describe('a JSON body', () => {
 
   it.each([
     ['gzip', gzipSync],
+    ['x-gzip', gzipSync],
     ['deflate', deflateSync],
+    ['deflate', deflateRawSync],
     ['br', brotliCompressSync],
   ])('may be compressed by %s, and is measured after decompression', async (encoding, compress) => {
     const response = await post('/echo', new Uint8Array(compress(jsonOf(BODY_LIMIT))), {
@@ -506,7 +518,13 @@ describe('an app', () => {
   it('counts answers by the class of their status, from 0', async () => {
     const registry = new Registry()
     const own = await listen(
-      createHttpApp({ routes, trustedProxies: 1, isReady: () => true, log, metrics: registry }),
+      createHttpApp({
+        router: mountRoutes(Router(), routes),
+        trustedProxies: 1,
+        isReady: () => true,
+        log,
+        metrics: registry,
+      }),
       0,
     )
     for (const digit of [1, 2, 3, 4, 5])
@@ -517,5 +535,48 @@ describe('an app', () => {
       (await registry.metrics()).includes('waymark_http_requests_total{class="2xx"} 1\n'),
     )
     await own.stop()
+  })
+})
+
+describe('middleware of Express', () => {
+  let own: HttpServer
+  let url: string
+  beforeAll(async () => {
+    const router = Router()
+    router.use('/api', (_req, res, next) => {
+      res.setHeader('X-Served-By', 'middleware')
+      next()
+    })
+    router.use('/refused', () => {
+      throw Object.assign(new Error('no such charset'), { status: 415 })
+    })
+    router.use('/broken', (_req, _res, next) => next(new Error('the password is hunter2')))
+    router.get('/plain', (_req, res) => void res.json({ plain: true }))
+    mountRoutes(router, [
+      route({ method: 'get', path: '/api/{id}' }, ({ params }) => ({ body: params.id })),
+      route({ method: 'get', path: '/other' }, () => ({ body: 'other' })),
+    ])
+    own = await listen(
+      createHttpApp({ router, trustedProxies: 0, isReady: () => true, log, metrics: new Registry() }),
+      0,
+    )
+    url = `http://127.0.0.1:${own.port}`
+  })
+  afterAll(() => own.stop())
+
+  it('runs before the routes of its path, and no others', async () => {
+    const response = await fetch(`${url}/api/7`)
+    expect(response.headers.get('X-Served-By')).toBe('middleware')
+    expect(await response.json()).toBe('7')
+    expect((await fetch(`${url}/other`)).headers.get('X-Served-By')).toBeNull()
+  })
+
+  it('may answer by itself', async () => {
+    expect(await (await fetch(`${url}/plain`)).json()).toEqual({ plain: true })
+  })
+
+  it('has its errors answered as JSON', async () => {
+    expect(await expectError(await fetch(`${url}/refused`), 415)).toEqual({ error: 'no such charset' })
+    expect(await expectError(await fetch(`${url}/broken`), 500)).toEqual({ error: 'Internal error' })
   })
 })

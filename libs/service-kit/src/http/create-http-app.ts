@@ -1,17 +1,32 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import type { Tracer } from '@opentelemetry/api'
-import type { AppError, Endpoint, Log } from '@waymark/contracts'
+import { AppError, type Endpoint, type Log } from '@waymark/contracts'
+import express, {
+  type ErrorRequestHandler,
+  type Express,
+  type RequestHandler,
+  type Response,
+  Router,
+} from 'express'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { traceRequests } from '../tracing/trace-requests.ts'
-import { allowBrowsers, isPreflight, PREFLIGHT_REPLY } from './cors.ts'
+import { allowBrowsers, OriginRefusedError } from './cors.ts'
 import { startDeadline } from './deadline.ts'
 import { errorReply } from './error-reply.ts'
 import { type Reply, sendReply } from './reply.ts'
 import { createRequest, type HttpRequest } from './request.ts'
-import { createRouter, type HostRoutes, type Route, route } from './router.ts'
+import {
+  type AppLocals,
+  type HostRoutes,
+  localsOf,
+  mountRoutes,
+  type Route,
+  refuseUnknown,
+  route,
+} from './router.ts'
 
 type HttpAppOptions = {
-  routes: readonly Route[]
+  router: Router
   hostRoutes?: HostRoutes | undefined
   trustedProxies: number
   /** What `/readyz` returns. */
@@ -24,9 +39,9 @@ type HttpAppOptions = {
   deadlineMs?: number
 }
 
-/** Creates an app with routes, health endpoints, security headers and JSON errors. */
+/** Creates the Express app of a process: a router, health endpoints, CORS, security headers and JSON errors. */
 export const createHttpApp = ({
-  routes,
+  router,
   hostRoutes,
   trustedProxies,
   isReady,
@@ -34,28 +49,17 @@ export const createHttpApp = ({
   metrics,
   tracer,
   deadlineMs,
-}: HttpAppOptions): RequestListener => {
-  const health = healthRoutes(isReady)
-  const findRoute = createRouter([...routes, ...health])
-  // Visitors mistype paths, and get what the host answers for unknown ones.
-  const findHostRoute = createRouter(hostRoutes?.routes ?? [], { takesAnyPath: true })
-  const healthPaths = new Set(health.map(({ operation }) => operation.path))
-  /** Whether the routes of `hostRoutes` answer. Health checks are answered on every host. */
-  const isForHost = (request: HttpRequest): boolean | Promise<boolean> =>
-    hostRoutes !== undefined && !healthPaths.has(request.path) && hostRoutes.owns(request)
+}: HttpAppOptions): Express => {
   const measure = measureRequests(metrics)
   const trace = tracer && traceRequests(tracer)
 
   /** Sends an error, unless the deadline has already sent one. */
-  const fail = (
-    error: unknown,
-    found: Route | undefined,
-    request: HttpRequest,
-    response: ServerResponse,
-  ): Promise<void> =>
-    response.headersSent
-      ? Promise.resolve()
-      : sendReply(request, response, undefined, errorReply(error, found?.operation, request, log))
+  const fail = async (error: unknown, operation: Endpoint | undefined, response: Response): Promise<void> => {
+    if (response.headersSent) return
+    if (error instanceof OriginRefusedError) response.removeHeader('Access-Control-Allow-Origin')
+    const { request } = localsOf(response)
+    await sendReply(request, response, undefined, errorReply(error, operation, request, log))
+  }
 
   /** Closes the connection after a failure in the middle of an answer. */
   const breakOff = (error: unknown, { id: requestId, method, message }: HttpRequest): void => {
@@ -71,47 +75,114 @@ export const createHttpApp = ({
       message.socket.destroy()
     }
 
-  const answer = async (found: Route, request: HttpRequest, response: ServerResponse): Promise<void> => {
+  const answer = async (
+    { operation, allow, handler }: Route,
+    request: HttpRequest,
+    response: Response,
+  ): Promise<void> => {
     let reply: Reply
     try {
-      const caller = await found.allow?.(request)
-      reply = await found.handler(request, caller as never)
+      const caller = await allow?.(request)
+      reply = await handler(request, caller as never)
     } catch (error) {
-      return fail(error, found, request, response)
+      return fail(error, operation, response)
     }
     try {
-      await sendReply(request, response, found.operation, reply)
+      await sendReply(request, response, operation, reply)
     } catch (error) {
-      if (!response.headersSent) return fail(error, found, request, response)
+      if (!response.headersSent) return fail(error, operation, response)
       if (!response.writableEnded) breakOff(error, request)
     }
   }
 
-  const handle = async (message: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const request = createRequest(message, response, trustedProxies)
-    allowBrowsers(request)
-    if (isPreflight(request)) return sendReply(request, response, undefined, PREFLIGHT_REPLY)
-    let found: Route
-    try {
-      const owned = isForHost(request)
-      const isOwned: boolean = typeof owned === 'boolean' ? owned : await owned
-      const match = isOwned ? findHostRoute(request) : findRoute(request)
-      found = match.route
-      request.params = match.params
-    } catch (error) {
-      return fail(error, undefined, request, response)
-    }
-    if (health.includes(found)) return answer(found, request, response)
+  const observeAndAnswer = (found: Route, request: HttpRequest, response: Response): Promise<void> => {
     const { operation } = found
     measure(operation, request)
     const onTimeout = (error: AppError): void =>
-      void fail(error, found, request, response).catch(closeUnanswered(message))
+      void fail(error, operation, response).catch(closeUnanswered(request.message))
     startDeadline(operation, request, response, onTimeout, deadlineMs)
     if (!trace) return answer(found, request, response)
     return trace(operation, request, () => answer(found, request, response))
   }
 
-  return (message, response) => void handle(message, response).catch(closeUnanswered(message))
+  const begin: RequestHandler = (req, res, next) => {
+    const request = createRequest(req, res, trustedProxies)
+    const locals: AppLocals = {
+      request,
+      allowed: [],
+      answer: (found) => (health.includes(found) ? answer : observeAndAnswer)(found, request, res),
+      send: (reply) => sendReply(request, res, undefined, reply),
+    }
+    Object.assign(res.locals, locals)
+    next()
+  }
+
+  // Express tells apart middleware for errors by its four parameters.
+  const answerError: ErrorRequestHandler = (error, req, res, _next) => {
+    if (res.headersSent) return breakOff(error, localsOf(res).request)
+    void fail(errorOfMiddleware(error), undefined, res).catch(closeUnanswered(req))
+  }
+
+  const health = healthRoutes(isReady)
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.set('trust proxy', trustedProxies)
+  // Routes with an ETag answer 304 themselves.
+  Object.defineProperty(app.request, 'fresh', { value: false })
+  app.use(begin)
+  app.use(allowBrowsers)
+  app.use(mountRoutes(Router(), health))
+  if (hostRoutes) app.use(routesOfHosts(hostRoutes))
+  app.use(refuseNull)
+  app.use(router)
+  app.use(refuseUnknown)
+  app.use(answerError)
+  return app
+}
+
+/** Answers requests to hosts that an app serves by itself. No other route answers there. */
+const routesOfHosts = ({ owns, router }: HostRoutes): RequestHandler => {
+  const hosts = Router()
+  hosts.use(router, refuseUnknown)
+  return (req, res, next) => {
+    const answer = (isOwned: boolean): void => {
+      if (isOwned) keepUndecodable(req)
+      const take = isOwned ? hosts : leave
+      take(req, res, next)
+    }
+    const { request, allowed } = localsOf(res)
+    // Health checks are answered on every host.
+    if (allowed.length > 0) return next()
+    const owned = owns(request)
+    return typeof owned === 'boolean' ? answer(owned) : owned.then(answer)
+  }
+}
+
+const leave: RequestHandler = (_req, _res, next) => next()
+
+/** Keeps a path that cannot be decoded as it is: visitors mistype it, and get what the host answers for unknown ones. */
+const keepUndecodable = (req: { url: string; path: string }): void => {
+  try {
+    decodeURIComponent(req.path)
+  } catch {
+    req.url = req.url.replaceAll('%', '%25')
+  }
+}
+
+/** PostgreSQL refuses U+0000 in any text, so no resource has it in its name. */
+const refuseNull: RequestHandler = (_req, res, next) => {
+  if (localsOf(res).request.path.includes('%00')) throw new AppError('not_found', 'Not found')
+  next()
+}
+
+/** Errors of Express and its middleware have a status. */
+const errorOfMiddleware = (error: unknown): unknown => {
+  const { status, message } = Object(error) as { status?: unknown; message?: unknown }
+  if (error instanceof AppError || typeof status !== 'number' || status >= 500) return error
+  if (status === 413) return new AppError('payload_too_large', 'The request body is too large')
+  if (status === 415) return new AppError('unsupported_media_type', `${message}`)
+  return new AppError('bad_request', 'The request is malformed')
 }
 
 /** The answers to health checks of a process that is alive, and of one that is not ready. */

@@ -1,13 +1,14 @@
 import { request } from 'node:http'
 import { AppError } from '@waymark/contracts'
 import { createMemoryLog } from '@waymark/testing'
+import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterEach, expect, it, vi } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { answerLateWith, extendDeadline, extendDeadlineDuring } from './deadline.ts'
 import { type HttpServer, listen } from './http-server.ts'
-import { readBytes } from './json-body.ts'
-import { type Route, route } from './router.ts'
+import { readBytes } from './read-bytes.ts'
+import { mountRoutes, type Route, route } from './router.ts'
 
 const DEADLINE_MS = 100
 const endpoint = { method: 'post', path: '/' } as const
@@ -22,7 +23,7 @@ const stopClock = () => vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'
 
 const serve = async (handler: Route['handler'], deadlineMs = DEADLINE_MS): Promise<string> => {
   const app = createHttpApp({
-    routes: [route(endpoint, handler as Parameters<typeof route>[1])],
+    router: mountRoutes(Router(), [route(endpoint, handler as Parameters<typeof route>[1])]),
     trustedProxies: 0,
     isReady: () => true,
     log: createMemoryLog(),

@@ -7,7 +7,6 @@ import {
   traceIdOf,
 } from '@waymark/contracts'
 import { isStoreUnavailable } from '@waymark/pipeline'
-import { OriginRefusedError } from './cors.ts'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
 
@@ -37,7 +36,7 @@ const statusOf: Record<ErrorCode, number> = {
 export const errorReply = (
   error: unknown,
   endpoint: Endpoint | undefined,
-  { id: requestId, method, path, headers, replyHeaders }: HttpRequest,
+  { id: requestId, method, path, headers }: HttpRequest,
   log: Log,
 ): Reply => {
   const known =
@@ -48,7 +47,6 @@ export const errorReply = (
     const traceId = traceIdOf(headers)
     log.error({ requestId, ...(traceId && { traceId }), method, err: error }, 'Request failed')
   }
-  if (error instanceof OriginRefusedError) delete replyHeaders['Access-Control-Allow-Origin']
   const { retryAfterSeconds, retryAfter = retryAfterSeconds, ...details } = known.details
   const waits = typeof retryAfter === 'number'
   return {

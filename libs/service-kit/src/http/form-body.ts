@@ -1,5 +1,6 @@
 import { AppError } from '@waymark/contracts'
-import { essenceOf, readBytes } from './json-body.ts'
+import { essenceOf } from './json-body.ts'
+import { readBytes } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'

@@ -9,7 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { requestIdOf } from './request.ts'
+import { requestIdOf, useTargetAsPath } from './request.ts'
 
 const endless = new WeakMap<Socket, () => void>()
 
@@ -74,7 +74,10 @@ export const listen = async (
     const hosts = countHosts(req)
     if (hosts === 0 && req.httpVersion === '1.1') refuse(res, 400, 'The Host header is missing')
     else if (hosts > 1) refuse(res, 400, 'There is more than one Host header')
-    else handler(req, res)
+    else {
+      useTargetAsPath(req)
+      handler(req, res)
+    }
   }
   server.on('request', handle)
   server.on('checkExpectation', (_req, res) => refuse(res, 417, 'No such expectation can be met'))

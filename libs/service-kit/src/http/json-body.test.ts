@@ -7,7 +7,7 @@ import type { HttpRequest } from './request.ts'
 const MIB = 1024 * 1024
 
 const read = (json: string) => {
-  const headers = { 'content-type': 'application/json' }
+  const headers = { 'content-type': 'application/json', 'content-length': `${Buffer.byteLength(json)}` }
   const message = Object.assign(Readable.from([Buffer.from(json)]), { headers })
   return readJsonBody({ message } as unknown as HttpRequest, 2 * MIB)
 }

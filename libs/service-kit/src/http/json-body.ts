@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto'
-import type { IncomingMessage } from 'node:http'
-import type { Readable } from 'node:stream'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
 import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
+import { readBytes } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
 
 /** A JSON body, and its bytes after decompression with their number and digest. */
@@ -117,72 +115,3 @@ export const hasMoreValuesThan = (limit: number, json: Uint8Array): boolean => {
   }
   return false
 }
-
-const decoders = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress } as const
-
-/**
- * Reads the body of a request and decompresses it (gzip, deflate, br). Rejects as soon as it exceeds `limit` bytes, before
- * or after decompression.
- * @throws AppError payload_too_large, unsupported_media_type for another encoding, bad_request when it is corrupt or
- * incomplete
- */
-export const readBytes = (req: IncomingMessage, limit: number): Promise<Buffer> =>
-  new Promise((resolve, reject) => {
-    // A request without a body emits no `end` event.
-    if (req.readableEnded) return resolve(Buffer.alloc(0))
-    const decoded = decode(req)
-    const chunks: Buffer[] = []
-    let refused = false
-
-    const refuse = (error: AppError): void => {
-      refused = true
-      if (decoded !== req) {
-        req.unpipe()
-        decoded.destroy()
-      }
-      reject(error)
-    }
-    const measure = (stream: Readable, keep?: (chunk: Buffer) => void): void => {
-      let size = 0
-      stream.on('data', (chunk: Buffer) => {
-        size += chunk.length
-        if (refused) return
-        if (size > limit) refuse(tooLarge(limit))
-        else keep?.(chunk)
-      })
-    }
-
-    if (Number(req.headers['content-length']) > limit) return refuse(tooLarge(limit))
-    measure(decoded, (chunk) => chunks.push(chunk))
-    // An endless compressed body may decompress to nothing.
-    if (decoded !== req) measure(req)
-    decoded.once('end', () => {
-      // Empties `chunks`, because the listeners of the request keep it in memory until the answer.
-      const all = chunks.splice(0)
-      resolve(all.length === 1 && all[0] ? all[0] : Buffer.concat(all))
-    })
-    decoded.on('error', () => refuse(new AppError('bad_request', 'The request is malformed')))
-    req.once('close', () => {
-      if (!req.complete) refuse(new AppError('bad_request', 'The request ended before its body did'))
-    })
-  })
-
-const MAX_SHOWN_LENGTH = 64
-
-/** @throws AppError unsupported_media_type */
-const decode = (req: IncomingMessage): Readable => {
-  const encoding = (req.headers['content-encoding'] ?? 'identity').toLowerCase()
-  if (encoding === 'identity') return req
-  const known = (Object.keys(decoders) as (keyof typeof decoders)[]).find((name) => name === encoding)
-  if (!known) {
-    const received = JSON.stringify(encoding.slice(0, MAX_SHOWN_LENGTH))
-    throw new AppError(
-      'unsupported_media_type',
-      `The Content-Encoding must be one of ${Object.keys(decoders).join(', ')}; got ${received}`,
-    )
-  }
-  return req.pipe(decoders[known]())
-}
-
-const tooLarge = (limit: number): AppError =>
-  new AppError('payload_too_large', `The request body is larger than ${limit} bytes`)

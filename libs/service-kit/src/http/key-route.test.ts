@@ -5,12 +5,14 @@ import { createMemoryRateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing'
+import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
 import { keyRoute } from './key-route.ts'
 import { rateLimit } from './rate-limit.ts'
+import { mountRoutes } from './router.ts'
 
 const BODY_LIMIT = 1_000
 const SHOP = 'https://shop.example'
@@ -48,7 +50,13 @@ let base: string
 beforeAll(async () => {
   const log = createMemoryLog()
   const metrics = new Registry()
-  const app = createHttpApp({ routes: [track], trustedProxies: 1, isReady: () => true, log, metrics })
+  const app = createHttpApp({
+    router: mountRoutes(Router(), [track]),
+    trustedProxies: 1,
+    isReady: () => true,
+    log,
+    metrics,
+  })
   server = await listen(app, 0)
   base = `http://127.0.0.1:${server.port}`
 })

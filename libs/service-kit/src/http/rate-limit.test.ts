@@ -4,13 +4,14 @@ import { createMemoryRateLimiter, type RateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing'
+import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { createHttpApp } from './create-http-app.ts'
 import { type HttpServer, listen } from './http-server.ts'
 import { keyRoute } from './key-route.ts'
 import { rateLimit } from './rate-limit.ts'
-import type { Route } from './router.ts'
+import { mountRoutes, type Route } from './router.ts'
 
 const BODY_LIMIT = 100
 const LIMITS: Record<string, number> = { small: 2, large: 5 }
@@ -58,11 +59,11 @@ describe('a key route', () => {
   beforeEach(async () => {
     const limiter = createMemoryRateLimiter()
     const app = createHttpApp({
-      routes: [
+      router: mountRoutes(Router(), [
         limited('/api/v1/t', 'ingest', limiter),
         limited('/api/v1/other', 'other', limiter),
         limited('/api/v1/decide', 'decide', limiter),
-      ],
+      ]),
       trustedProxies: 1,
       isReady: () => true,
       log: createMemoryLog(),

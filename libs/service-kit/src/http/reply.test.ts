@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type HttpServer, listen } from './http-server.ts'
-import { endTogether, sendStream } from './reply.ts'
+import { sendStream } from './reply.ts'
 
 const CLIENTS = 5
 
@@ -27,7 +27,7 @@ describe('answers that are ready at one moment', () => {
 
   it('are sent to the right clients', async () => {
     answerAll = (waiting) => {
-      for (const res of waiting) endTogether(res, `für ${res.req.url}`)
+      for (const res of waiting) res.end(`für ${res.req.url}`)
     }
     const answers = await askTogether()
     expect(answers).toEqual(answers.map((_, n) => ({ status: 'fulfilled', value: `für /${n}` })))
@@ -35,8 +35,8 @@ describe('answers that are ready at one moment', () => {
 
   it('reach all other clients when one has disconnected', async () => {
     answerAll = (waiting) => {
-      for (const res of waiting) endTogether(res, `for ${res.req.url}`)
       for (const { req } of waiting) if (req.url === '/2') req.socket.destroy()
+      for (const res of waiting) res.end(`for ${res.req.url}`)
     }
     const answers = await askTogether()
     expect(answers).toMatchObject(

@@ -1,9 +1,9 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AppError, type Endpoint } from '@waymark/contracts'
+import type { Response } from 'express'
 import helmet from 'helmet'
-import sendFile from 'send'
 import type { HttpRequest, ReplyHeaders } from './request.ts'
 
 /** The reply to a request. */
@@ -27,6 +27,14 @@ export type Reply = {
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
+/** Of helmet's headers, those that mean something to programs. */
+const FOR_PROGRAMS = {
+  'Strict-Transport-Security': 'max-age=31536000; includeSubDomains',
+  'X-Content-Type-Options': 'nosniff',
+}
+
+const setSecurityHeaders = helmet()
+
 /**
  * Sends a reply, unless the request is already answered.
  * @param endpoint undefined for an error
@@ -34,14 +42,19 @@ const JSON_TYPE = 'application/json; charset=utf-8'
  */
 export const sendReply = async (
   request: HttpRequest,
-  response: ServerResponse,
+  response: Response,
   endpoint: Endpoint | undefined,
   { status = 200, headers: own, shown = false, body, type, stream, open, file }: Reply,
 ): Promise<void> => {
   if (response.headersSent) return
-  const security = securityHeaders(endpoint?.forPrograms === true && !shown)
-  const headers: ReplyHeaders = { ...security, ...request.replyHeaders, ...own }
-  if (file !== undefined) return sendFileOf(request, response, headers, file)
+  const isForPrograms = endpoint?.forPrograms === true && !shown
+  const headers: ReplyHeaders = {
+    ...(isForPrograms && FOR_PROGRAMS),
+    ...request.replyHeaders,
+    ...own,
+  }
+  if (!isForPrograms) await secure(request, response)
+  if (file !== undefined) return sendFile(response, headers, file)
   if (stream !== undefined) {
     headers['Content-Type'] = type ?? JSON_TYPE
     return sendPieces(response, status, headers, stream)
@@ -51,12 +64,26 @@ export const sendReply = async (
     return request.method === 'HEAD' ? void response.end() : open(response)
   }
   if (status === 204 || status === 304) return void response.writeHead(status, headers).end()
+  if (body !== undefined) headers['Content-Type'] = type ?? JSON_TYPE
+  if (body !== undefined && type === undefined && !isForPrograms) {
+    setHeaders(response, headers)
+    return void response.status(status).json(body)
+  }
+  // Not `response.json`, which costs busy routes too much. See ADR 31.
   const content =
     body === undefined ? '' : type === undefined ? JSON.stringify(body) : (body as string | Buffer)
-  if (body !== undefined) headers['Content-Type'] = type ?? JSON_TYPE
   headers['Content-Length'] = `${Buffer.byteLength(content)}`
-  response.writeHead(status, headers)
-  endTogether(response, content)
+  response.writeHead(status, headers).end(content)
+}
+
+const secure = ({ message }: HttpRequest, response: Response): Promise<void> =>
+  new Promise((resolve, reject) => {
+    setSecurityHeaders(message, response, (error) => (error === undefined ? resolve() : reject(error)))
+  })
+
+const setHeaders = (response: Response, headers: ReplyHeaders): void => {
+  // Not `response.set`, which would add a charset to some types.
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
 }
 
 /** Sends a stream. It sends nothing before the first piece, so that an earlier failure becomes an error reply. */
@@ -84,41 +111,28 @@ async function* prepend(
   yield* rest
 }
 
+const removeHeadersExcept = (kept: readonly string[], response: Response): void => {
+  if (response.headersSent) return
+  for (const name of response.getHeaderNames()) if (!kept.includes(name)) response.removeHeader(name)
+}
+
 /** Sends a file, with support for ranges and conditional requests. */
-const sendFileOf = (
-  { message }: HttpRequest,
-  response: ServerResponse,
-  headers: ReplyHeaders,
-  path: string,
-): Promise<void> =>
+const sendFile = (response: Response, headers: ReplyHeaders, path: string): Promise<void> =>
   new Promise((resolve, reject) => {
-    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
-    const fail = (error: Error & { status?: number }): void => {
-      for (const name of Object.keys(headers)) response.removeHeader(name)
-      const isClientError = error.status === 412 || error.status === 416
-      reject(isClientError ? new AppError('bad_request', 'The request is malformed') : error)
+    const before = response.getHeaderNames()
+    setHeaders(response, headers)
+    const done = (error?: Error & { status?: number; code?: string }): void => {
+      // The client may have closed the connection.
+      if (error !== undefined && error.code !== 'ECONNABORTED') {
+        removeHeadersExcept(before, response)
+        const isClientError = error.status === 412 || error.status === 416
+        reject(isClientError ? new AppError('bad_request', 'The request is malformed') : error)
+      }
+      resolve()
     }
-    response.once('close', resolve)
-    sendFile(message, path, { cacheControl: false, etag: false }).on('error', fail).pipe(response)
+    // The product may be installed below a folder whose name begins with a dot.
+    response.sendFile(path, { cacheControl: false, etag: false, dotfiles: 'allow' }, done)
   })
-
-type Ending = { response: ServerResponse; content: string | Buffer }
-
-let ready: Ending[] = []
-
-const endAll = (): void => {
-  const endings = ready
-  ready = []
-  for (const { response, content } of endings) response.end(content)
-}
-
-/**
- * Ends a response together with all others that are ready in the same turn of the event loop. Waking a client costs more
- * than the write itself, and consecutive writes wake it once.
- */
-export const endTogether = (response: ServerResponse, content: string | Buffer): void => {
-  if (ready.push({ response, content }) === 1) setImmediate(endAll)
-}
 
 /** How long a client may take to accept one piece of a stream, in ms. */
 const WRITE_TIMEOUT_MS = 30_000
@@ -153,29 +167,3 @@ export const sendStream = async (
     clearTimeout(timer)
   }
 }
-
-type Headers = Readonly<Record<string, string>>
-
-/** The headers that helmet sets. They are the same for every reply. */
-const collectHeaders = (): Headers => {
-  const headers: Record<string, string> = {}
-  const response = {
-    setHeader: (name: string, value: string) => {
-      headers[name] = value
-    },
-    removeHeader: () => {},
-  }
-  helmet()({} as IncomingMessage, response as unknown as ServerResponse, (error) => {
-    if (error) throw error
-  })
-  return headers
-}
-
-const ALL = collectHeaders()
-const FOR_PROGRAMS: Headers = Object.fromEntries(
-  Object.entries(ALL).filter(([name]) =>
-    ['Strict-Transport-Security', 'X-Content-Type-Options'].includes(name),
-  ),
-)
-
-const securityHeaders = (forPrograms: boolean): Headers => (forPrograms ? FOR_PROGRAMS : ALL)

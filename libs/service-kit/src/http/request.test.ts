@@ -1,9 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, defineOperation } from '@waymark/contracts'
+import type { Request, Response } from 'express'
 import fc from 'fast-check'
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
-import { createRequest, hostOf, requireKnownQuery, unknownParameters, withoutPort } from './request.ts'
+import {
+  createRequest,
+  hostOf,
+  requireKnownQuery,
+  unknownParameters,
+  useTargetAsPath,
+  withoutPort,
+} from './request.ts'
 
 describe('withoutPort', () => {
   it.each([
@@ -37,12 +44,9 @@ describe('the host of a request', () => {
   const hostFor = (url: string, headers: Record<string, string>, trustedProxies = 0) => {
     const message = { method: 'GET', url, headers: { host: 'one.example', ...headers }, socket: {} }
     const response = { once: () => {} }
+    useTargetAsPath(message)
     return hostOf(
-      createRequest(
-        message as unknown as IncomingMessage,
-        response as unknown as ServerResponse,
-        trustedProxies,
-      ),
+      createRequest(message as unknown as Request, response as unknown as Response, trustedProxies),
     )
   }
 

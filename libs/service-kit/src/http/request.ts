@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { AppError, type Operation, unknownField, type ValidationItem } from '@waymark/contracts'
-import Negotiator from 'negotiator'
-import proxyAddr from 'proxy-addr'
+import type { Request, Response } from 'express'
 
 /** Headers of a reply, by their canonical names. */
 export type ReplyHeaders = Record<string, string | string[]>
@@ -20,7 +19,7 @@ export type HttpRequest = {
   readonly id: string
   /** In upper case. The handlers of `GET` also answer `HEAD`. */
   readonly method: string
-  /** Path and query as received. */
+  /** Path and query as received, also of a request for a whole URL. */
   readonly url: string
   /** The path as received, still encoded. */
   readonly path: string
@@ -31,8 +30,8 @@ export type HttpRequest = {
   readonly ip: string
   /** Whether it came through a trusted proxy, so that its `X-Forwarded-*` headers are used. */
   readonly byTrustedProxy: boolean
-  /** The message of Node.js. Its body can be read once. */
-  readonly message: IncomingMessage
+  /** The request of Express, a message of Node.js. Its body can be read once. */
+  readonly message: Request
   /** Headers of the reply or error. The headers of a reply override them. */
   readonly replyHeaders: ReplyHeaders
   /** Its deadline; see `extendDeadline` and `answerLateWith`. */
@@ -44,13 +43,13 @@ export type HttpRequest = {
   onEnd(listener: (status: number | undefined) => void): void
 }
 
-/** Creates the request of a Node.js message, before its route is known. */
+/** Creates the request of a message, before its route is known. */
 export const createRequest = (
-  message: IncomingMessage,
-  response: ServerResponse,
+  message: Request,
+  response: Pick<Response, 'once' | 'closed' | 'writableFinished' | 'statusCode'>,
   trustedProxies: number,
 ): HttpRequest => {
-  const { method = '', url = '', headers } = message
+  const { method, url, headers } = message
   const id = requestIdOf(headers['x-request-id'])
   const listeners: ((status: number | undefined) => void)[] = []
   const status = () => (response.writableFinished ? response.statusCode : undefined)
@@ -64,7 +63,7 @@ export const createRequest = (
     path: pathOf(url),
     params: {},
     headers,
-    ip: addressOf(message, trustedProxies),
+    ip: withoutPort(message.ip ?? ''),
     byTrustedProxy: trustedProxies > 0,
     message,
     replyHeaders: { 'X-Request-Id': id },
@@ -85,18 +84,24 @@ export const disconnectSignal = ({ onEnd }: Pick<HttpRequest, 'onEnd'>): AbortSi
   return controller.signal
 }
 
-const addressOf = (message: IncomingMessage, trustedProxies: number): string =>
-  (trustedProxies === 0
-    ? message.socket.remoteAddress
-    : withoutPort(proxyAddr(message, (_address, hop) => hop < trustedProxies))) ?? ''
-
 // A client may send an absolute URL, as to a proxy.
 const ORIGIN = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)/i
 
+/**
+ * Turns the target of a request into a path. The host of an absolute URL overrides `Host` (RFC 9112, 3.2.2).
+ */
+export const useTargetAsPath = (message: Pick<IncomingMessage, 'url' | 'headers'>): void => {
+  const { url = '' } = message
+  if (url.startsWith('/')) return
+  const host = ORIGIN.exec(url)?.[1]
+  if (host) message.headers.host = host
+  const target = url.replace(ORIGIN, '')
+  message.url = target === '' || target.startsWith('?') ? `/${target}` : target
+}
+
 const pathOf = (url: string): string => {
-  const target = url.startsWith('/') ? url : url.replace(ORIGIN, '') || '/'
-  const end = target.search(/[?#]/)
-  return end === -1 ? target : target.slice(0, end)
+  const end = url.search(/[?#]/)
+  return end === -1 ? url : url.slice(0, end)
 }
 
 /** The protocol that the client used: `http` or `https`. */
@@ -105,9 +110,9 @@ export const protocolOf = ({ headers, message, byTrustedProxy }: HttpRequest): s
   return (byTrustedProxy && firstOf(headers['x-forwarded-proto'])) || own
 }
 
-/** The host and port to which the client sent the request, if known. An absolute URL overrides `Host` (RFC 9112, 3.2.2). */
-export const hostOf = ({ url, headers, byTrustedProxy }: HttpRequest): string | undefined =>
-  (byTrustedProxy && firstOf(headers['x-forwarded-host'])) || ORIGIN.exec(url)?.[1] || headers.host
+/** The host and port to which the client sent the request, if known. */
+export const hostOf = ({ headers, byTrustedProxy }: HttpRequest): string | undefined =>
+  (byTrustedProxy && firstOf(headers['x-forwarded-host'])) || headers.host
 
 // Each proxy appends its value, so the first one is the client's.
 const firstOf = (header: string | string[] | undefined): string =>
@@ -126,12 +131,12 @@ export const queryOf = (url: string): URLSearchParams | undefined => {
 }
 
 /** Whether the client, such as a browser, prefers HTML to JSON. */
-export const prefersHtml = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
-  new Negotiator({ headers }).mediaType(['application/json', 'text/html']) === 'text/html'
+export const prefersHtml = ({ message }: Pick<HttpRequest, 'message'>): boolean =>
+  message.accepts(['json', 'html']) === 'html'
 
 /** Whether the client accepts Brotli compression. */
-export const acceptsBrotli = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
-  new Negotiator({ headers }).encodings(['br']).includes('br')
+export const acceptsBrotli = ({ message }: Pick<HttpRequest, 'message'>): boolean =>
+  message.acceptsEncodings('br') === 'br'
 
 const REQUEST_ID = /^[\w.:-]{1,100}$/
 

@@ -1,5 +1,5 @@
 import { AppError, type Endpoint } from '@waymark/contracts'
-import createFinder, { type HTTPMethod } from 'find-my-way'
+import type { RequestHandler, Response, Router } from 'express'
 import type { Reply } from './reply.ts'
 import { type HttpRequest, requireUsableVersion } from './request.ts'
 
@@ -16,7 +16,7 @@ export type Route = {
 export type HostRoutes = {
   /** Whether a request was sent to such a host. */
   readonly owns: (request: HttpRequest) => boolean | Promise<boolean>
-  readonly routes: readonly Route[]
+  readonly router: Router
 }
 
 /** A route for anyone. */
@@ -42,64 +42,69 @@ export const guardedRoute = <Caller>(
   },
 })
 
-/** A route and its path parameters. */
-type Match = { route: Route; params: Record<string, string> }
-
-// The limit of Node.js for the request line and headers.
-const MAX_PARAMETER_LENGTH = 16 * 1024
-
-/**
- * Returns a function that finds the route of a request. Paths are case-insensitive and may end with a slash. The function
- * throws AppError not_found, bad_request for a parameter that cannot be decoded, or method_not_allowed with an `Allow`
- * header in the reply. With `takesAnyPath` a parameter that cannot be decoded stays as it is in the path.
- */
-export const createRouter = (
-  routes: readonly Route[],
-  { takesAnyPath = false } = {},
-): ((request: HttpRequest) => Match) => {
-  const finder = createFinder({
-    caseSensitive: false,
-    ignoreTrailingSlash: true,
-    maxParamLength: MAX_PARAMETER_LENGTH,
-  })
-  for (const route of routes) {
-    const { method, path } = route.operation
-    finder.on(method.toUpperCase() as HTTPMethod, path.replace(/\{(\w+)\}/g, ':$1'), () => {}, route)
-  }
-  const methods = [...new Set(routes.map(({ operation }) => operation.method.toUpperCase()))]
-
-  const find = (method: string, path: string): Match | undefined => {
-    if (!path.startsWith('/')) return undefined
-    // Prevents the finder from decoding the path: a proxy that protects a path would see another path.
-    const found = finder.find(method as HTTPMethod, path.replaceAll('%', '%25'))
-    // The finder also matches empty parameters.
-    if (!found || Object.values(found.params).includes('')) return undefined
-    return { route: found.store as Route, params: found.params as Record<string, string> }
-  }
-
-  return ({ method, path, replyHeaders }) => {
-    // PostgreSQL refuses U+0000 in any text, so no resource has it in its name.
-    if (path.includes('%00') && !takesAnyPath) throw new AppError('not_found', 'Not found')
-    const match = find(method === 'HEAD' ? 'GET' : method, path)
-    if (match) return path.includes('%') ? { ...match, params: decoded(match.params, takesAnyPath) } : match
-    const allowed = methods
-      .flatMap((known) => find(known, path)?.route ?? [])
-      .toSorted((a, b) => routes.indexOf(a) - routes.indexOf(b))
-      .map(({ operation }) => operation.method.toUpperCase())
-      .join(', ')
-    if (allowed === '') throw new AppError('not_found', 'Not found')
-    replyHeaders.Allow = allowed
-    throw new AppError('method_not_allowed', `This path allows only ${allowed}; got ${method}`)
-  }
+/** What the app keeps in `res.locals` for its routes. */
+export type AppLocals = {
+  request: HttpRequest
+  /** Methods of the routes that have the path of the request. */
+  allowed: string[]
+  /** Answers the request with a route. */
+  answer: (route: Route) => Promise<void>
+  /** Sends a reply that no route makes. */
+  send: (reply: Reply) => Promise<void>
 }
 
-const decoded = (params: Match['params'], keepsOthers: boolean): Match['params'] => {
-  try {
-    return Object.fromEntries(
-      Object.entries(params).map(([name, value]) => [name, decodeURIComponent(value)]),
-    )
-  } catch {
-    if (keepsOthers) return params
-    throw new AppError('bad_request', 'The request is malformed')
+export const localsOf = ({ locals }: Response): AppLocals => locals as AppLocals
+
+/**
+ * Adds routes to a router of Express, after the middleware that it has. Of two routes that have the path of a request, the
+ * one with the fixed segment answers, whatever their order.
+ * @returns the router
+ */
+export const mountRoutes = (router: Router, routes: readonly Route[]): Router => {
+  const byPath = Map.groupBy(routes, ({ operation }) => operation.path)
+  const paths = [...byPath.keys()].toSorted(byFixedSegments)
+  for (const path of paths) {
+    const mounted = router.route(expressPathOf(path))
+    const ofPath = byPath.get(path) ?? []
+    for (const one of ofPath) mounted[one.operation.method](handlerOf(one))
+    mounted.all(rememberMethods(ofPath.map(({ operation }) => operation.method.toUpperCase())))
   }
+  return router
+}
+
+const handlerOf =
+  (route: Route): RequestHandler =>
+  (req, res) => {
+    const { request, answer } = localsOf(res)
+    request.params = req.params as HttpRequest['params']
+    return answer(route)
+  }
+
+/** Runs for methods without a route, which other routes may have. */
+const rememberMethods =
+  (methods: string[]): RequestHandler =>
+  (_req, res, next) => {
+    localsOf(res).allowed.push(...methods)
+    next()
+  }
+
+/** Answers what no route has taken. @throws AppError not_found, or method_not_allowed with an `Allow` header in the reply */
+export const refuseUnknown: RequestHandler = (_req, res) => {
+  const { request, allowed } = localsOf(res)
+  if (allowed.length === 0) throw new AppError('not_found', 'Not found')
+  const methods = [...new Set(allowed)].join(', ')
+  request.replyHeaders.Allow = methods
+  throw new AppError('method_not_allowed', `This path allows only ${methods}; got ${request.method}`)
+}
+
+/** `/items/{id}` and `/files/*` as Express writes them. */
+const expressPathOf = (path: string): string => path.replace(/\{(\w+)\}/g, ':$1').replace(/\*$/, '*rest')
+
+/** 0 for a fixed segment, 1 for a parameter, 2 for any path. */
+const rankOf = (segment: string): number => (segment === '*' ? 2 : segment.startsWith('{') ? 1 : 0)
+
+const byFixedSegments = (a: string, b: string): number => {
+  const [ranksOfA, ranksOfB] = [a.split('/').map(rankOf), b.split('/').map(rankOf)]
+  const index = ranksOfA.findIndex((rank, at) => rank !== ranksOfB[at])
+  return index === -1 ? 0 : (ranksOfA[index] ?? 0) - (ranksOfB[index] ?? 0)
 }

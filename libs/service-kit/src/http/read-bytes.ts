@@ -1,0 +1,104 @@
+import type { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { inflate, inflateRaw } from 'node:zlib'
+import { AppError } from '@waymark/contracts'
+import express, { type Request, type RequestHandler, type Response } from 'express'
+
+/** The encodings of a body, as they are shown in errors. */
+const ENCODINGS = ['gzip', 'deflate', 'br']
+
+/**
+ * Reads the body of a request with `express.raw`, which decompresses gzip and br. Rejects as soon as the body exceeds
+ * `limit` bytes, before or after decompression.
+ * @throws AppError payload_too_large, unsupported_media_type for another encoding, bad_request when it is corrupt or
+ * incomplete
+ */
+export const readBytes = async (req: Request, limit: number): Promise<Buffer> => {
+  const encoding = encodingOf(req)
+  if (Number(req.headers['content-length']) > limit) throw tooLarge(limit)
+  if (encoding !== 'deflate') return readRaw(req, limit)
+  // Read as it is, because express.raw does not know deflate without the header of zlib.
+  delete req.headers['content-encoding']
+  return inflated(await readRaw(req, limit), limit)
+}
+
+const MAX_SHOWN_LENGTH = 64
+
+/** The encoding of a body. `x-gzip` becomes `gzip`, also in the request. @throws AppError unsupported_media_type */
+const encodingOf = ({ headers }: Request): string => {
+  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase()
+  if (encoding === 'identity' || ENCODINGS.includes(encoding)) return encoding
+  if (encoding === 'x-gzip') {
+    headers['content-encoding'] = 'gzip'
+    return 'gzip'
+  }
+  const received = JSON.stringify(encoding.slice(0, MAX_SHOWN_LENGTH))
+  throw new AppError(
+    'unsupported_media_type',
+    `The Content-Encoding must be one of ${ENCODINGS.join(', ')}; got ${received}`,
+  )
+}
+
+const [decompress, decompressRaw] = [promisify(inflate), promisify(inflateRaw)] as const
+
+/** Decompresses deflate, which some clients send without the header of zlib. */
+const inflated = async (bytes: Buffer, limit: number): Promise<Buffer> => {
+  // The header is a multiple of 31, and its lower four bits say deflate (RFC 1950).
+  const hasHeader = bytes.length >= 2 && bytes.readUInt16BE() % 31 === 0 && ((bytes[0] ?? 0) & 0x0f) === 8
+  try {
+    return await (hasHeader ? decompress : decompressRaw)(bytes, { maxOutputLength: limit })
+  } catch (error) {
+    throw errorOf(error, limit)
+  }
+}
+
+const readRaw = (req: Request, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    refuseEarly(req, limit, reject)
+    rawParser(limit)(req, req.res as Response, (error?: unknown) => {
+      if (error !== undefined) return reject(errorOf(error, limit))
+      const body: unknown = req.body
+      resolve(Buffer.isBuffer(body) ? body : Buffer.alloc(0))
+    })
+  })
+
+const parsers = new Map<number, RequestHandler>()
+
+const rawParser = (limit: number): RequestHandler => {
+  const parser = parsers.get(limit) ?? express.raw({ limit, type: () => true })
+  parsers.set(limit, parser)
+  return parser
+}
+
+/** Express reads a refused body to its end before it says so, and the client may never send the end. */
+const refuseEarly = (req: Request, limit: number, reject: (error: AppError) => void): void => {
+  const measure = (stream: Readable): void => {
+    let size = 0
+    stream.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return
+      req.unpipe()
+      reject(tooLarge(limit))
+    })
+  }
+  req.once('close', () => {
+    if (!req.complete) reject(new AppError('bad_request', 'The request ended before its body did'))
+  })
+  // An endless compressed body may decompress to nothing.
+  measure(req)
+  const pipe = req.pipe
+  // Express pipes a compressed body to what decompresses it.
+  req.pipe = (destination, options) => {
+    measure(destination as unknown as Readable)
+    return pipe.call(req, destination, options) as typeof destination
+  }
+}
+
+const errorOf = (error: unknown, limit: number): AppError => {
+  const { type, code } = Object(error) as { type?: string; code?: string }
+  if (type === 'entity.too.large' || code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(limit)
+  return new AppError('bad_request', 'The request is malformed')
+}
+
+const tooLarge = (limit: number): AppError =>
+  new AppError('payload_too_large', `The request body is larger than ${limit} bytes`)
