@@ -92,15 +92,14 @@ const messageRoute = (
     backfill,
   }: Deps & { call: SegmentCall | undefined; backfill: boolean },
 ): Route =>
-  guardedRoute(
+  guardedRoute<Sender, JsonBody>(
     operation,
     async (request) => {
       const sender = await allowSender(apiKeys, request)
       await limitRequests(sender.apiKey, request)
       return sender
     },
-    async (request, sender) => {
-      const body = sender.body ?? (await readBody(request))
+    async (request, sender, body) => {
       const from = {
         ...senderOf(sender.apiKey, request),
         keyKind: sender.apiKey.kind,
@@ -112,6 +111,13 @@ const messageRoute = (
         onPersonChanges: (count) => extendDeadline(request, personChangesMs(count)),
       })
       return { body: SUCCESS }
+    },
+    {
+      read: (request, { body }) => (body ? Promise.resolve(body) : readBody(request)),
+      allowAgain: async (request, sender) => ({
+        ...sender,
+        apiKey: await allowApiKey(apiKeys, SCOPE, request, keyOf(request)),
+      }),
     },
   )
 

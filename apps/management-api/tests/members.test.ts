@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { request } from 'node:http'
 import type { AccountView, ProjectRole } from '@waymark/contracts'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -14,9 +16,22 @@ const json = async <T>(response: Response | Promise<Response>): Promise<T> =>
 describe.skipIf(!services)('projects and their members', () => {
   let management: Management
   let aheadMs = 0
+  /** How many requests were authorized before their bodies were read. */
+  let authorized = 0
 
   beforeAll(async () => {
     management = await startManagement({
+      arrange: (service) => ({
+        ...service,
+        routes: (service.routes ?? []).map(({ allow, ...route }) => ({
+          ...route,
+          allow: async (request) => {
+            const caller: unknown = await allow?.(request)
+            authorized++
+            return caller
+          },
+        })),
+      }),
       adapt: (platform) => ({ ...platform, clock: () => Date.now() + aheadMs }),
     })
   })
@@ -33,6 +48,96 @@ describe.skipIf(!services)('projects and their members', () => {
     const members = await management.db.prisma.projectMember.findMany({ where: { projectId } })
     return members.map(({ role }) => role).toSorted()
   }
+
+  describe('a request whose body is still arriving', () => {
+    const hold = async (
+      headers: Record<string, string>,
+      path: string,
+      body: unknown,
+      whileHeld: () => Promise<unknown>,
+    ): Promise<number | undefined> => {
+      const text = JSON.stringify(body)
+      const asked = request(`${management.url}${path}`, {
+        method: 'POST',
+        headers: {
+          Origin: management.url,
+          'Content-Type': 'application/json',
+          'Content-Length': Buffer.byteLength(text),
+          ...headers,
+        },
+      })
+      const answered = once(asked, 'response')
+      const before = authorized
+      asked.write(text.slice(0, 1))
+      await eventually('it is authorized', () => authorized > before)
+      await whileHeld()
+      asked.end(text.slice(1))
+      const [response] = await answered
+      response.resume()
+      return response.statusCode
+    }
+    const newKey = { name: 'A key', kind: 'sec', scopes: ['manage:admin'] }
+    const keysOf = (projectId: string) => management.db.prisma.apiKey.count({ where: { projectId } })
+
+    it('is allowed to whom it was at its end', async () => {
+      const { owner, project, path } = await anOwner()
+      const before = await keysOf(project.id)
+      const cookie = { Cookie: owner.cookie }
+      expect(await hold(cookie, `${path}/api-keys`, newKey, async () => {})).toBe(201)
+      expect(await keysOf(project.id)).toBe(before + 1)
+    })
+
+    it('is refused to an admin who was removed meanwhile', async () => {
+      const { owner, project, path } = await anOwner()
+      const admin = await management.member(project.id, 'admin')
+      const accomplice = await management.member(project.id, 'viewer')
+      const before = await keysOf(project.id)
+      const status = await hold({ Cookie: admin.cookie }, `${path}/api-keys`, newKey, () =>
+        owner.request('DELETE', `${path}/members/${admin.userId}`),
+      )
+      expect(status).toBe(404)
+      expect(await keysOf(project.id)).toBe(before)
+      expect(await rolesOf(project.id)).toEqual(['owner', 'viewer'])
+      expect(accomplice.userId).not.toBe(admin.userId)
+    })
+
+    it('is refused to a session that a changed password has ended', async () => {
+      const { owner, project, path } = await anOwner()
+      const before = await keysOf(project.id)
+      const other = management.browser()
+      const { email } = owner.account.user
+      await other.request('POST', '/api/auth/login', { email, password: PASSWORD })
+      const change = { currentPassword: PASSWORD, newPassword: `${PASSWORD} and more` }
+      const [ofProject, ofAccount] = await Promise.all([
+        hold({ Cookie: other.cookie }, `${path}/api-keys`, newKey, async () => {
+          const changed = await owner.request('POST', '/api/auth/change-password', change)
+          expect(changed.status).toBeLessThan(300)
+        }),
+        hold({ Cookie: other.cookie }, '/api/projects', { name: 'Mine' }, () =>
+          eventually('the session has ended', async () => {
+            const asked = await other.request('GET', '/api/auth/me')
+            return asked.status === 401
+          }),
+        ),
+      ])
+      expect([ofProject, ofAccount]).toEqual([401, 401])
+      expect(await keysOf(project.id)).toBe(before)
+      expect(await management.db.prisma.project.count({ where: { name: 'Mine' } })).toBe(0)
+    })
+
+    it('is refused to a key that was revoked meanwhile', async () => {
+      const { owner, path } = await anOwner()
+      const { id, key } = await json<{ id: string; key: string }>(
+        owner.request('POST', `${path}/api-keys`, newKey),
+      )
+      const link = { destination: 'https://shop.example/' }
+      const status = await hold({ 'X-API-Key': key }, `${path}/links`, link, () =>
+        owner.request('DELETE', `${path}/api-keys/${id}`),
+      )
+      expect(status).toBe(401)
+      expect((await json<Page<object>>(owner.request('GET', `${path}/links`))).data).toEqual([])
+    })
+  })
 
   describe('a project', () => {
     it('is created in the tenant of its owner, listed, read and renamed', async () => {

@@ -29,12 +29,12 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas, tenantOf }: Manageme
     requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
 
   return [
-    projectRoute(importCoupons, async ({ projectId, id, stream }) => {
+    projectRoute(importCoupons, async ({ projectId, id, stream, allowAgain }) => {
       const pool = await find(projectId, id)
       if (pool.kind === 'shared')
         throw unprocessable('id', 'kind', 'is a shared pool, which has only one code')
       if (pool.status === 'archived') throw unprocessable('id', 'status', 'is an archived pool')
-      return { body: await importCodes(db, pool, stream, quotas) }
+      return { body: await importCodes(db, pool, stream, quotas, allowAgain) }
     }),
     projectRoute(
       exportCoupons,
@@ -87,7 +87,7 @@ const PIECE_BYTES = 4 * 1024
 
 /**
  * Imports codes from CSV as it arrives, one transaction and at most `CHUNK` codes in memory at a time. If the stream
- * breaks off, earlier chunks stay imported and the pool stays a draft.
+ * breaks off, or `allowAgain` refuses the caller, earlier chunks stay imported and the pool stays a draft.
  * @throws AppError unprocessable when the pool has been archived, or the pool or the project would have too many codes
  */
 export const importCodes = async (
@@ -95,6 +95,7 @@ export const importCodes = async (
   pool: PoolId,
   csv: Readable,
   quotas: Quotas,
+  allowAgain: () => Promise<unknown> = async () => {},
 ): Promise<ImportResult> => {
   const result: ImportResult = { imported: 0, duplicates: 0, invalid: 0, errors: [] }
   const refuse = (line: number, text: string, reason: string): void => {
@@ -108,6 +109,8 @@ export const importCodes = async (
 
   const store = async (lines: readonly Line[]): Promise<void> => {
     const byCode = new Map<string, Line>()
+    // The client decides how long it sends.
+    await allowAgain()
     const repeated = lines.filter((line) => byCode.has(line.code) || !byCode.set(line.code, line))
     const inserted = new Set(await insertChunk(db, pool, [...byCode.values()], quotas))
     const known = [...byCode.values()].filter(({ code }) => !inserted.has(code))

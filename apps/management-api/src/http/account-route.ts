@@ -35,7 +35,12 @@ type AccountReply = Pick<Reply, 'status' | 'body'> & {
   signInToken?: string
 }
 
-type Asked<B, Q> = Parts<B, Q> & { client: Client; challenge: string }
+type Asked<B, Q> = Parts<B, Q> & {
+  client: Client
+  challenge: string
+  /** Call it after a wait that the caller controls. @throws AppError as the request would be refused now */
+  allowAgain: () => Promise<void>
+}
 /** The caller of a route outside of projects: a signed-in user or a key. */
 export type Caller = { kind: 'user'; session: Session } | { kind: 'key'; projectId: string }
 
@@ -48,9 +53,21 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
     allow: (request: HttpRequest) => Promise<C>,
     answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply>,
   ): Route =>
-    guardedRoute(operation, allow, async (request, caller) => {
-      const parts = await readParts(operation, request)
-      const asked = { ...parts, client: clientOf(request), challenge: challengeTokenOf(request) }
+    guardedRoute(operation, allow, answerWith(allow, answer), {
+      read: (request) => readParts(operation, request),
+    })
+  const answerWith =
+    <B, Q, C>(
+      allow: (request: HttpRequest) => Promise<C>,
+      answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply>,
+    ) =>
+    async (request: HttpRequest, caller: C, parts: Parts<B, Q>): Promise<Reply> => {
+      const asked = {
+        ...parts,
+        client: clientOf(request),
+        challenge: challengeTokenOf(request),
+        allowAgain: async () => void (await allow(request)),
+      }
       const { token, challenge, signInToken, ...reply } = await answer(asked, caller, request)
       if (signInToken !== undefined) setSignInCookie(request, signInToken)
       if (token === null) clearSessionCookie(request)
@@ -58,7 +75,7 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
       if (challenge === null) clearChallengeCookie(request)
       else if (challenge !== undefined) setChallengeCookie(request, challenge)
       return { ...reply, headers: { 'Cache-Control': 'no-store' } }
-    })
+    }
 
   return {
     /** For anyone, except pages of other sites; `findSession` resolves to the session, if there is one. */

@@ -13,6 +13,7 @@ import {
   type HttpRequest,
   keyInHeaders,
   type Platform,
+  type Reply,
   type Route,
 } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
@@ -91,8 +92,7 @@ export const createProjectRoute =
     const allow = (request: HttpRequest): Promise<Actor> =>
       keyInHeaders(request) !== undefined ? byKey(request) : bySession(request)
 
-    return guardedRoute(operation, allow, async (request, actor) => {
-      const parts = await readParts(operation, request, maxBodyBytes)
+    const answerParts = async (request: HttpRequest, actor: Actor, parts: Parts<B, Q>): Promise<Reply> => {
       const requireMatch = matchRequirement(request.headers['if-match'])
       const allowAgain = () => allow(request)
       const reply = await answer({ ...parts, actor, request, allowAgain, requireMatch })
@@ -109,6 +109,9 @@ export const createProjectRoute =
         if (version !== undefined) request.replyHeaders['X-Config-Version'] = version
       }
       return taggedReply(request, reply)
+    }
+    return guardedRoute(operation, allow, answerParts, {
+      read: (request) => readParts(operation, request, maxBodyBytes),
     })
   }
 

@@ -60,7 +60,7 @@ export const linkDomainRoutes = ({
   ) => linkDomain.findFirst({ where: { host, projectId: { not: projectId }, verifiedAt: { not: null } } })
 
   return [
-    projectRoute(createLinkDomain, async ({ projectId, body }) => {
+    projectRoute(createLinkDomain, async ({ projectId, body, allowAgain }) => {
       const host = parseLinkHost(body.host)
       if (host === undefined)
         throw unprocessable(
@@ -75,6 +75,8 @@ export const linkDomainRoutes = ({
       const foreign = await findForeign(db.prisma, projectId, host)
       // A project that no longer controls the host does not keep others from using it.
       if (foreign && hasRecordOf(foreign, await readRecordValues(resolveTxt, host))) throw takenHost(host)
+      // The name servers of the host may have taken seconds.
+      await allowAgain()
       const { token } = generateToken()
       const created = await db.prisma.$transaction(async (tx) => {
         await lockName(tx, `link-domains:${projectId}`)
@@ -114,10 +116,11 @@ export const linkDomainRoutes = ({
       }),
     ),
 
-    projectRoute(verifyLinkDomain, async ({ projectId, id, actor, request }) => {
+    projectRoute(verifyLinkDomain, async ({ projectId, id, actor, request, allowAgain }) => {
       const { host } = await findDomain(db.prisma, projectId, id)
       await allowCheck(projectId)
       const values = await readRecordValues(resolveTxt, host)
+      await allowAgain()
       const verified = await db.prisma.$transaction(async (tx) => {
         await lockName(tx, `link-host:${host}`)
         const found = await lockDomain(tx, projectId, id)

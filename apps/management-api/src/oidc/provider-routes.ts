@@ -80,7 +80,7 @@ export const oidcProviderRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: O
   }
 
   return [
-    accountRoutes.signedIn(createOidcProvider, async ({ session, query, body, client }) => {
+    accountRoutes.signedIn(createOidcProvider, async ({ session, query, body, client, allowAgain }) => {
       const tenantId = await ownedTenant(db, session, query.tenantId)
       const { issuer, clientSecret = null, roleMappings = [] } = body
       if (!oidc.clients.isUsableIssuer(issuer))
@@ -99,6 +99,9 @@ export const oidcProviderRoutes = ({ oidc, ...deps }: ManagementDeps & { oidc: O
       })
       const id = uuidv7()
       await oidc.clients.check({ id, version: 0, issuer, clientId: body.clientId, clientSecret })
+      // The provider may have taken seconds to answer.
+      await allowAgain()
+      await ownedTenant(db, session, query.tenantId)
       const created = await db.prisma.$transaction(async (tx) => {
         await lockTenant(tx, tenantId)
         if ((await tx.oidcProvider.count({ where: { tenantId } })) >= MAX_OIDC_PROVIDERS)

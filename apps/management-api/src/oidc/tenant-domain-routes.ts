@@ -59,7 +59,7 @@ export const tenantDomainRoutes = ({
     return { body: { data: found.map(view) } }
   }),
 
-  accountRoutes.signedIn(verifyTenantDomain, async ({ session, id, query, client }) => {
+  accountRoutes.signedIn(verifyTenantDomain, async ({ session, id, query, client, allowAgain }) => {
     const tenantId = await ownedTenant(db, session, query.tenantId)
     const where = { id: requireId(id), tenantId }
     const found = requireFound(await db.prisma.tenantDomain.findFirst({ where }))
@@ -74,6 +74,9 @@ export const tenantDomainRoutes = ({
       const { recordName, recordValue } = recordOf(found)
       throw unprocessable('id', 'dns', `has no TXT record ${recordName} with the value ${recordValue} yet`)
     }
+    // Its name servers may have taken seconds.
+    await allowAgain()
+    await ownedTenant(db, session, query.tenantId)
     await db.prisma.tenantDomain.updateMany({ where, data: { verifiedAt: new Date(clock()) } })
     await auditLog.recordOfUser(session.user.id, {
       operation: verifyTenantDomain.id,

@@ -41,7 +41,7 @@ export const answerLateWith = async <T>(
 }
 
 /**
- * Calls `onTimeout` when a request is not answered within the deadline, which counts from the end of the request. The
+ * Calls `onTimeout` when a request is not answered within the deadline, which counts from the end of its body. The
  * handler is not aborted, so the outcome of the request is unknown.
  */
 export const startDeadline = (
@@ -64,5 +64,6 @@ export const startDeadline = (
     }
   }
   let timer = setTimeout(expire, deadlineMs)
+  deadline.restart = () => void timer.refresh()
   onEnd(() => clearTimeout(timer))
 }

@@ -1,6 +1,6 @@
 import { AppError } from '@waymark/contracts'
 import { essenceOf } from './json-body.ts'
-import { readBytes } from './read-bytes.ts'
+import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
 
 const FORM_TYPE = 'application/x-www-form-urlencoded'
@@ -10,10 +10,10 @@ const FORM_TYPE = 'application/x-www-form-urlencoded'
  * @throws AppError unsupported_media_type for other types, payload_too_large above the limit
  */
 export const readFormBody = async (
-  { message }: Pick<HttpRequest, 'message'>,
+  request: Pick<HttpRequest, 'message' | 'deadline'>,
   limit: number,
 ): Promise<URLSearchParams> => {
-  if (essenceOf(message.headers['content-type'] ?? '') !== FORM_TYPE)
+  if (essenceOf(request.message.headers['content-type'] ?? '') !== FORM_TYPE)
     throw new AppError('unsupported_media_type', `The body must be a form, with Content-Type: ${FORM_TYPE}`)
-  return new URLSearchParams((await readBytes(message, limit)).toString('utf8'))
+  return new URLSearchParams((await readBody(request, limit)).toString('utf8'))
 }

@@ -8,7 +8,11 @@ const MIB = 1024 * 1024
 
 const read = (json: string) => {
   const headers = { 'content-type': 'application/json', 'content-length': `${Buffer.byteLength(json)}` }
-  const message = Object.assign(Readable.from([Buffer.from(json)]), { headers })
+  const message = Object.assign(Readable.from([Buffer.from(json)]), {
+    headers,
+    complete: true,
+    socket: { readable: true },
+  })
   return readJsonBody({ message } as unknown as HttpRequest, 2 * MIB)
 }
 /** A list with this many values, padded with white space to this many bytes. */

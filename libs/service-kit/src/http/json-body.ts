@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
 import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
-import { readBytes } from './read-bytes.ts'
+import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
 
 /** A JSON body, and its bytes after decompression with their number and digest. */
@@ -20,15 +20,15 @@ export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?:
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
  * @throws AppError unsupported_media_type for other types, payload_too_large above the limit or `MAX_BODY_VALUES` values,
- * bad_request for invalid JSON or a number that is out of range
+ * request_timeout for a body that arrives too slowly, bad_request for invalid JSON or a number that is out of range
  */
 export const readJsonBody = async (
-  { message }: HttpRequest,
+  request: HttpRequest,
   limit: number,
   options: JsonBodyOptions = {},
 ): Promise<JsonBody> => {
-  requireJson(message, options)
-  const body = parseBody(await readBytes(message, limit), options)
+  requireJson(request.message, options)
+  const body = parseBody(await readBody(request, limit), options)
   // Lets other requests run between parsing and handling a large body.
   if (body.bytes > COUNTED_BYTES) await nextTurn()
   return body

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { createMemoryRateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -28,10 +28,20 @@ const key: ApiKey = {
   allowedOrigins: [SHOP],
 }
 
+/** Keys that a test can revoke. */
+const valid = new Set<string>()
+let authenticated = 0
+let stored = 0
+
 const track = keyRoute(
   { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' } },
   {
-    apiKeys: { authenticate: async (text) => (text === 'key' ? key : undefined) },
+    apiKeys: {
+      authenticate: async (text) => {
+        authenticated++
+        return text === 'key' || valid.has(text) ? key : undefined
+      },
+    },
     limitRequests: rateLimit({
       limiter: createMemoryRateLimiter(),
       bucket: 'track',
@@ -41,6 +51,7 @@ const track = keyRoute(
   },
   async ({ body, request: { ip } }) => {
     if (body.value === 'bug') throw new TypeError('the password is hunter2')
+    stored++
     return { status: 202, body: { value: body.value, ip } }
   },
 )
@@ -145,5 +156,34 @@ describe('a request with a key', () => {
     const refused = await post('{}', { Origin: 'https://else.example' })
     expect(refused.status).toBe(403)
     expect(refused.headers.get('Access-Control-Allow-Origin')).toBeNull()
+  })
+})
+
+describe('a body that is sent slowly', () => {
+  const hold = async (apiKey: string, parts: readonly string[], whileHeld: () => void) => {
+    const [first = '', rest = ''] = parts
+    const headers = { 'X-API-Key': apiKey, 'Content-Type': 'application/json', 'Content-Length': 4 }
+    const asked = request(`${base}/api/v1/t`, { method: 'POST', headers })
+    const answered = once(asked, 'response')
+    const calls = authenticated
+    asked.write(first)
+    await eventually('its key is checked', () => authenticated > calls)
+    whileHeld()
+    asked.end(rest)
+    const [response] = await answered
+    response.resume()
+    return response.statusCode as number
+  }
+
+  it('is stored for a key that is still valid', async () => {
+    valid.add('held')
+    expect(await hold('held', ['tr', 'ue'], () => {})).toBe(202)
+  })
+
+  it('is refused when its key was revoked meanwhile, and changes nothing', async () => {
+    valid.add('held')
+    const before = stored
+    expect(await hold('held', ['tr', 'ue'], () => valid.delete('held'))).toBe(401)
+    expect(stored).toBe(before)
   })
 })

@@ -53,6 +53,10 @@ export const keyRoute = (
     await limitRequests?.(sender.apiKey, request)
     return sender
   }
+  const allowAgain = async (request: HttpRequest, sender: Sender): Promise<Sender> => {
+    const key = beacons ? keyOf(request) : undefined
+    return { ...sender, apiKey: await allowApiKey(apiKeys, scopesOf(operation.access), request, key) }
+  }
 
   const readBody = async (request: HttpRequest, { apiKey, body }: Sender): Promise<JsonBody> => {
     if (options.maxBodyBytes === undefined) return noBody
@@ -65,11 +69,15 @@ export const keyRoute = (
     }
   }
 
-  return guardedRoute(operation, allow, async (request, sender) => {
-    const body = await readBody(request, sender)
-    if (!openQuery) requireKnownQuery(operation, request.url)
-    return answer({ apiKey: sender.apiKey, request, body })
-  })
+  return guardedRoute(
+    operation,
+    allow,
+    async (request, { apiKey }, body) => {
+      if (!openQuery) requireKnownQuery(operation, request.url)
+      return answer({ apiKey, request, body })
+    },
+    { read: readBody, allowAgain },
+  )
 }
 
 /** The scopes of which a key needs one. */

@@ -3,9 +3,42 @@ import { promisify } from 'node:util'
 import { inflate, inflateRaw } from 'node:zlib'
 import { AppError } from '@waymark/contracts'
 import express, { type Request, type RequestHandler, type Response } from 'express'
+import type { HttpRequest } from './request.ts'
 
 /** The encodings of a body, as they are shown in errors. */
 const ENCODINGS = ['gzip', 'deflate', 'br']
+
+/** Bytes a second that a client must send at least, and the time that the smallest body has, in ms. */
+const MIN_RATE = 32 * 1024
+const MIN_TIME_MS = 10_000
+
+/** How long a body of at most `limit` bytes may take to arrive, in ms. */
+export const bodyTimeMs = (limit: number, contentLength: string | undefined): number =>
+  Math.max(MIN_TIME_MS, (Math.min(limit, Number(contentLength ?? limit)) / MIN_RATE) * 1_000)
+
+/**
+ * Reads a body within its time. The deadline of the answer counts from its end, if the body was still arriving.
+ * @throws AppError request_timeout, or as `readBytes`
+ */
+export const readBody = async (
+  { message, deadline }: Pick<HttpRequest, 'message' | 'deadline'>,
+  limit: number,
+  timeMs = bodyTimeMs(limit, message.headers['content-length']),
+): Promise<Buffer> => {
+  if (message.complete) return readBytes(message, limit)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new AppError('request_timeout', LATE)), timeMs)
+  })
+  try {
+    return await Promise.race([readBytes(message, limit), late])
+  } finally {
+    clearTimeout(timer)
+    deadline.restart()
+  }
+}
+
+const LATE = 'The request did not arrive in time'
 
 /**
  * Reads the body of a request with `express.raw`, which decompresses gzip and br. Rejects as soon as the body exceeds

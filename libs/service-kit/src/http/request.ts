@@ -9,6 +9,8 @@ export type ReplyHeaders = Record<string, string | string[]>
 type Deadline = {
   /** Time beyond the operation's deadline, in ms. */
   extraMs: number
+  /** Begins it again, after a body that was awaited. */
+  restart: () => void
   /** Creates the error when the deadline passes. Default: `storeUnavailable`. */
   lateError?: ((cause: Error) => AppError) | undefined
 }
@@ -67,7 +69,7 @@ export const createRequest = (
     byTrustedProxy: trustedProxies > 0,
     message,
     replyHeaders: { 'X-Request-Id': id },
-    deadline: { extraMs: 0 },
+    deadline: { extraMs: 0, restart: () => {} },
     onEnd: (listener) => {
       if (response.closed) listener(status())
       else listeners.push(listener)

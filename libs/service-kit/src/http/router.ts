@@ -28,17 +28,31 @@ export const route = (
   handler,
 })
 
-/** A route for callers that `allow` authenticates. */
-export const guardedRoute = <Caller>(
+type GuardedBody<Caller, Body> = {
+  read: (request: HttpRequest, caller: Caller) => Promise<Body>
+  /** Checks the caller again. Default: `allow` */
+  allowAgain?: (request: HttpRequest, caller: Caller) => Promise<Caller>
+}
+
+/**
+ * A route for callers that `allow` authenticates, before `read` reads the body. If the body was still arriving, they are
+ * checked again after it: a client must not keep rights by sending slowly.
+ */
+export const guardedRoute = <Caller, Body = undefined>(
   operation: Endpoint,
   allow: (request: HttpRequest) => Promise<Caller>,
-  handler: (request: HttpRequest, caller: Caller) => Promise<Reply>,
+  handler: (request: HttpRequest, caller: Caller, body: Body) => Promise<Reply>,
+  { read, allowAgain = allow }: Partial<GuardedBody<Caller, Body>> = {},
 ): Route => ({
   operation,
   allow,
   handler: async (request, caller: Caller) => {
     requireUsableVersion(request)
-    return handler(request, caller)
+    const isArriving = !request.message.complete
+    // Without `read`, `Body` is undefined.
+    const body = (await read?.(request, caller)) as Body
+    const isAwaited = read !== undefined && isArriving
+    return handler(request, isAwaited ? await allowAgain(request, caller) : caller, body)
   },
 })
 
