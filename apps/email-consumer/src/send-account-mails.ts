@@ -37,6 +37,10 @@ ${pages}/reset-password?token=${token}
 
 The link is valid once and for 1 hour. If you did not ask for it, ignore this email: your password
 stays as it is.
+
+If this address was never confirmed, the account may have been registered by someone else. A new
+password then also removes the second factor and linked sign-ins, revokes server keys and open
+invitations, and pauses webhooks. Check the members of your projects afterwards.
 `,
   }),
   verify_email: ({ recipient, token, pages }) => ({
@@ -116,7 +120,9 @@ ${pages}/forgot-password
   password_changed: ({ recipient, at, pages }) => ({
     subject: 'Your Waymark password was changed',
     text: `The password of the Waymark account ${recipient} was changed at
-${at.toISOString()}. All other sessions have ended.
+${at.toISOString()}. All other sessions have ended. If the address was confirmed by this change,
+what was set up in the account before was removed as well: the second factor, linked sign-ins, server
+keys, open invitations and single sign-on providers. Its webhooks are paused.
 
 If you did not change it, set another password now:
 

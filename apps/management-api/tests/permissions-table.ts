@@ -149,7 +149,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getWebhook: 'editor',
   updateWebhook: 'admin',
   deleteWebhook: 'admin',
-  rotateWebhookSecret: 'admin',
+  rotateWebhookSecret: 'admin, no token',
   testWebhook: 'editor',
   replayWebhook: 'editor',
   getWebhookReplay: 'editor',

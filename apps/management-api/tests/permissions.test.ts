@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { type ApiKeyScope, apiKeyScopes, operations, projectRoles, scopeForRole } from '@waymark/contracts'
+import {
+  type ApiKeyScope,
+  apiKeyScopes,
+  constantEffects,
+  operations,
+  projectRoles,
+  scopeForRole,
+} from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { RECENT_MS } from '../src/http/reauthentication.ts'
 import { type CallerName, callers, expectedStatus, permissions } from './permissions-table.ts'
 import { renderPermissions } from './render-permissions.ts'
 import { type Management, startManagement } from './start-management.ts'
@@ -16,7 +24,7 @@ describe.skipIf(!services)('the permissions of the management API', () => {
   let management: Management
   let served: string[] = []
   let projectId = ''
-  const headers = new Map<CallerName, Record<string, string>>()
+  const headers = new Map<CallerName | 'owner long ago', Record<string, string>>()
 
   beforeAll(async () => {
     management = await startManagement({
@@ -40,6 +48,12 @@ describe.skipIf(!services)('the permissions of the management API', () => {
     const foreignProject = foreign.account.projects[0]?.id ?? ''
     headers.set('no credentials', {})
     headers.set('owner', { Cookie: owner.cookie })
+    const old = await management.member(projectId, 'owner')
+    headers.set('owner long ago', { Cookie: old.cookie })
+    await management.db.prisma.session.updateMany({
+      where: { userId: old.userId },
+      data: { verifiedAt: new Date(Date.now() - RECENT_MS) },
+    })
     headers.set('foreign user', { Cookie: foreign.cookie })
     const tokenFor = async (projectIds: string[] | null) => {
       const body = { name: 'A script', projectIds, expiresAt: new Date(Date.now() + 3_600_000).toISOString() }
@@ -61,7 +75,7 @@ describe.skipIf(!services)('the permissions of the management API', () => {
     operations.find((operation) => operation.method === method && operation.path === path)?.id ??
     `${method} ${path}`
 
-  const ask = (id: string, caller: CallerName, project = projectId): Promise<Response> => {
+  const ask = (id: string, caller: CallerName | 'owner long ago', project = projectId): Promise<Response> => {
     const operation = operations.find((known) => known.id === id)
     if (!operation) throw new Error(`no operation ${id}`)
     const type = operation.body ? 'application/json' : operation.consumes?.[0]
@@ -93,6 +107,16 @@ describe.skipIf(!services)('the permissions of the management API', () => {
       expected[caller] = expectedStatus(expectation, caller)
     }
     expect(answered).toEqual(expected)
+  })
+
+  it.each(Object.keys(permissions).filter((id) => !creating.has(id)))('%s in an old session', async (id) => {
+    const response = await ask(id, 'owner long ago')
+    const { effects } = operations.find((operation) => operation.id === id) ?? {}
+    if (constantEffects(effects).length === 0) return expect(response.status).toBeLessThan(300)
+    expect([response.status, await response.json()]).toEqual([
+      403,
+      { error: expect.any(String), code: 'reauthentication_required', method: 'password' },
+    ])
   })
 
   it('answers foreign, missing and invalid projects with the same body', async () => {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { AccountMailKind, AccountView } from '@waymark/contracts'
 import { generateToken } from '@waymark/domain'
 import { services } from '@waymark/testing'
+import { generate } from 'otplib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { resolvePasswordResets } from '../src/accounts/account-mail-queries.ts'
 import { forgetExpired } from '../src/accounts/session-queries.ts'
@@ -85,6 +86,92 @@ describe.skipIf(!services)('an account', () => {
       expect(await mailsTo(email, 'password_changed')).toMatchObject([
         { userId, mailDueAt: expect.any(Date) },
       ])
+    })
+
+    describe('and whose address', () => {
+      /** What whoever registers an address could keep: one of each kind. */
+      const setUp = async () => {
+        const { browser, email, userId } = await register()
+        const projectId = browser.account.projects[0]?.id ?? ''
+        const tenantId = browser.account.tenant?.id ?? ''
+        const { prisma } = management.db
+        const { secret } = (await (await post('second-factor', {}, browser)).json()) as { secret: string }
+        const code = await generate({ secret })
+        expect((await post('second-factor/confirm', { code }, browser)).status).toBe(200)
+        const token = { name: 'T', projectIds: null, expiresAt: new Date(Date.now() + HOUR_MS).toISOString() }
+        expect((await post('access-tokens', token, browser)).status).toBe(201)
+        const inProject = (path: string, body: object) =>
+          browser.request('POST', `/api/projects/${projectId}/${path}`, body)
+        const keys = [
+          { name: 'A server', kind: 'sec', scopes: ['manage:admin'] },
+          { name: 'A page', kind: 'pub', scopes: ['events:write'] },
+        ]
+        for (const key of keys) expect((await inProject('api-keys', key)).status).toBe(201)
+        const invitation = { email: `${randomUUID()}@example.com`, role: 'owner' }
+        expect((await inProject('invitations', invitation)).status).toBe(201)
+        const webhook = { url: 'https://elsewhere.example/', topics: ['event'] }
+        expect((await inProject('webhooks', webhook)).status).toBe(201)
+        const provider = await prisma.oidcProvider.create({
+          data: {
+            id: randomUUID(),
+            tenantId,
+            name: 'P',
+            issuer: 'https://idp.example',
+            clientId: 'c',
+            roleMappings: [],
+          },
+        })
+        await prisma.userIdentity.create({
+          data: { id: randomUUID(), userId, providerId: provider.id, subject: 's' },
+        })
+        const kept = async () => ({
+          secondFactors: await prisma.secondFactor.count({ where: { userId } }),
+          recoveryCodes: await prisma.recoveryCode.count({ where: { userId } }),
+          accessTokens: await prisma.accessToken.count({ where: { userId } }),
+          sessions: await prisma.session.count({ where: { userId } }),
+          identities: await prisma.userIdentity.count({ where: { userId } }),
+          providers: await prisma.oidcProvider.count({ where: { tenantId } }),
+          invitations: await prisma.invitation.count({ where: { projectId, revokedAt: null } }),
+          webhooks: await prisma.webhook.count({ where: { projectId, status: 'active' } }),
+          keys: (await prisma.apiKey.findMany({ where: { projectId, revokedAt: null } })).map(
+            ({ kind }) => kind,
+          ),
+        })
+        return { browser, email, userId, projectId, kept }
+      }
+
+      it('was never confirmed: what was set up before is removed', async () => {
+        const { email, browser, projectId, kept } = await setUp()
+        expect((await reset(await requestReset(email))).status).toBe(204)
+        expect(await kept()).toEqual({
+          secondFactors: 0,
+          recoveryCodes: 0,
+          accessTokens: 0,
+          sessions: 0,
+          identities: 0,
+          providers: 0,
+          invitations: 0,
+          webhooks: 0,
+          keys: ['pub'],
+        })
+        expect((await login(email, NEW_PASSWORD, browser)).status).toBe(200)
+        const path = `/api/projects/${projectId}/audit-log?operation=resetPassword`
+        const entries = (await (await browser.request('GET', path)).json()) as { data: { fields: string[] }[] }
+        expect(entries.data.map(({ fields }) => fields.toSorted())).toEqual([
+          ['apiKeys', 'identities', 'invitations', 'oidcProviders', 'secondFactor', 'webhooks'],
+        ])
+      })
+
+      it('was confirmed before: only sign-ins end', async () => {
+        const { email, kept } = await setUp()
+        const token = await deliver(email, 'verify_email')
+        expect((await post('verify-email', { token })).status).toBe(204)
+        const before = await kept()
+        expect((await reset(await requestReset(email))).status).toBe(204)
+        expect(await kept()).toEqual({ ...before, accessTokens: 0, sessions: 0 })
+        expect(before).toMatchObject({ secondFactors: 1, identities: 1, providers: 1, webhooks: 1 })
+        expect((await login(email, NEW_PASSWORD)).status).toBe(202)
+      })
     })
 
     it('accepts a token once, also under concurrency and from other browsers', async () => {

@@ -1,4 +1,13 @@
-import { type Access, type ApiKeyScope, type Operation, projectRoles, scopeForRole } from '@waymark/contracts'
+import {
+  type Access,
+  type ApiKeyScope,
+  conditionalEffects,
+  constantEffects,
+  effectRequirements,
+  type Operation,
+  projectRoles,
+  scopeForRole,
+} from '@waymark/contracts'
 import { scopeAllows } from '@waymark/domain'
 
 const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
@@ -6,7 +15,8 @@ const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
 /** Renders `docs/permissions.md`: the permissions of all operations, from `access`. */
 export const renderPermissions = (operations: readonly Operation[]): string => {
   const byTag = Map.groupBy(operations, ({ tag }) => tag)
-  return `${[HEAD, ...[...byTag].map(([tag, ofTag]) => section(tag, ofTag))].join('\n\n')}\n`
+  const sections = [...byTag].map(([tag, ofTag]) => section(tag, ofTag))
+  return `${[HEAD, effectsSection(operations), ...sections].join('\n\n')}\n`
 }
 
 const HEAD = `# Permissions
@@ -22,6 +32,29 @@ table of its own.
 - **no token**: personal access tokens are refused.
 - **viewer** to **owner**: a member of the project with that role. Users of other projects get 404.
 - **keys**: API keys with one of these scopes.`
+
+const effectsSection = (operations: readonly Operation[]): string => {
+  const rows = Object.entries(effectRequirements).map(([effect, { meaning, accessTokens }]) => {
+    const declaring = operations.flatMap(({ id, effects }) => {
+      if (constantEffects(effects).some((one) => one === effect)) return [id]
+      const when = conditionalEffects(effects).filter((one) => one.effect === effect)
+      return when.map(({ described }) => `${id} (${described.toLowerCase()})`)
+    })
+    return `| ${meaning} | ${accessTokens} | ${declaring.join(', ')} |`
+  })
+  return [
+    `## Effects that need a recent sign-in
+
+A session needs a sign-in, or a [proof](accounts.md#recent-sign-in), of the last 10 minutes for an
+operation that has one of these effects. Some requests of an operation have it and others do not;
+these are in parentheses. Creating a key or an access token is such an effect, so that neither needs
+more than its scopes.
+`,
+    '| effect | access tokens | operations |',
+    '| --- | --- | --- |',
+    ...rows,
+  ].join('\n')
+}
 
 const section = (tag: string, operations: readonly Operation[]): string =>
   [

@@ -546,7 +546,7 @@ describe.skipIf(!services)('a second factor', () => {
       expect((await archive(browser, projectId)).status).toBe(204)
     })
 
-    it('is needed to change who owns a project, and not for other roles', async () => {
+    it('is needed to give a stronger role, and not for a weaker one', async () => {
       const { browser, projectId } = await register()
       const member = await management.member(projectId, 'viewer')
       const path = `/api/projects/${projectId}`
@@ -554,17 +554,50 @@ describe.skipIf(!services)('a second factor', () => {
       const change = (role: string) => browser.request('PATCH', `${path}/members/${member.userId}`, { role })
       const invite = (role: string) =>
         browser.request('POST', `${path}/invitations`, { email: `${randomUUID()}@example.com`, role })
-      expect([(await change('editor')).status, (await invite('admin')).status]).toEqual([200, 201])
+      await expectRefused(change('editor'), 403, REAUTHENTICATE)
       await expectRefused(change('owner'), 403, REAUTHENTICATE)
-      await expectRefused(invite('owner'), 403, REAUTHENTICATE)
+      await expectRefused(invite('viewer'), 403, REAUTHENTICATE)
       await reauthenticate(browser)
-      expect([(await change('owner')).status, (await invite('owner')).status]).toEqual([200, 201])
+      expect([(await change('editor')).status, (await invite('owner')).status]).toEqual([200, 201])
+      aheadMs += 10 * MINUTE_MS
+      expect((await change('viewer')).status).toBe(200)
+      await reauthenticate(browser)
+      expect((await change('owner')).status).toBe(200)
       aheadMs += 10 * MINUTE_MS
       await expectRefused(change('admin'), 403, REAUTHENTICATE)
       await expectRefused(browser.request('DELETE', `${path}/members/${member.userId}`), 403, REAUTHENTICATE)
       await expectRefused(member.request('DELETE', `${path}/members/me`), 403, REAUTHENTICATE)
       await reauthenticate(member)
       expect((await member.request('DELETE', `${path}/members/me`)).status).toBe(204)
+    })
+
+    it('is needed for what deletes or gives away data by another way', async () => {
+      const { browser, projectId } = await register()
+      const path = `/api/projects/${projectId}`
+      const url = 'https://shop.example/hook'
+      const created = await browser.request('POST', `${path}/webhooks`, { url, topics: ['event'] })
+      const { id } = (await created.json()) as { id: string }
+      const key = await browser.request('POST', `${path}/api-keys`, {
+        name: 'A server',
+        kind: 'sec',
+        scopes: ['decide'],
+      })
+      const { id: keyId } = (await key.json()) as { id: string }
+      aheadMs += 10 * MINUTE_MS
+      const change = (what: string, body: object) => browser.request('PATCH', `${path}/${what}`, body)
+      await expectRefused(change('settings', { retentionDays: 1 }), 403, REAUTHENTICATE)
+      await expectRefused(change('settings', { archiveEvents: true }), 403, REAUTHENTICATE)
+      await expectRefused(change(`webhooks/${id}`, { url: `${url}/2` }), 403, REAUTHENTICATE)
+      await expectRefused(change(`api-keys/${keyId}`, { scopes: ['manage:admin'] }), 403, REAUTHENTICATE)
+      expect(await (await browser.request('GET', `${path}/settings`)).json()).toEqual({})
+      expect((await change('settings', { ipStorage: 'drop' })).status).toBe(200)
+      expect((await change(`webhooks/${id}`, { url, status: 'paused' })).status).toBe(200)
+      expect((await change(`api-keys/${keyId}`, { name: 'Another' })).status).toBe(200)
+      await reauthenticate(browser)
+      expect((await change('settings', { retentionDays: 30 })).status).toBe(200)
+      aheadMs += 10 * MINUTE_MS
+      expect((await change('settings', { retentionDays: 40 })).status).toBe(200)
+      await expectRefused(change('settings', { retentionDays: 30 }), 403, REAUTHENTICATE)
     })
 
     it('is needed to erase a person, by an API key not, and no access token does any of it', async () => {

@@ -62,6 +62,14 @@ export * from './http/dead-letters.ts'
 export * from './http/decide.ts'
 export * from './http/decisions.ts'
 export * from './http/documentation.ts'
+export {
+  type Change,
+  conditionalEffects,
+  constantEffects,
+  type DeclaredEffect,
+  type Effect,
+  effectRequirements,
+} from './http/effects.ts'
 export * from './http/email-deliveries.ts'
 export * from './http/email-feedback.ts'
 export * from './http/email-senders.ts'

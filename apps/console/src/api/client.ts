@@ -27,7 +27,7 @@ const copies = new Map<string, Request>()
 api.use({
   onRequest: ({ id, request }) => {
     // A body can be sent once.
-    if (request.method !== 'GET') copies.set(id, request.clone())
+    copies.set(id, request.clone())
   },
   onResponse: async ({ id, response }) => {
     const copy = copies.get(id)

@@ -4,6 +4,7 @@ import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
 import { queueAccountMail, requestPasswordReset } from './account-mail-queries.ts'
 import { claimEmailedLink, confirmAddress, endSignIns, findEmailedLink } from './account-mails.ts'
+import { removeUnconfirmedSetUp } from './unconfirmed-account.ts'
 
 /** Forgotten passwords and unconfirmed addresses: requests for an email, and what its link does. */
 export const recoverAccountRoutes = ({
@@ -27,15 +28,18 @@ export const recoverAccountRoutes = ({
     const { userId: id, email } = link
     await passwords.requireUncommon(password, email, 'password')
     const passwordHash = await passwords.hash(password)
-    await db.prisma.$transaction(async (tx) => {
+    const removed = await db.prisma.$transaction(async (tx) => {
       // The user is locked first, as by a changed password, so that the two cannot deadlock.
-      await tx.user.update({ where: { id }, data: { passwordHash } })
+      const { emailVerifiedAt } = await tx.user.update({ where: { id }, data: { passwordHash } })
+      const now = new Date(clock())
       await claimEmailedLink(tx, link)
-      await confirmAddress(tx, id, new Date(clock()))
+      await confirmAddress(tx, id, now)
       await endSignIns(tx, { id, email })
+      return emailVerifiedAt === null ? removeUnconfirmedSetUp(tx, { id, email }, now) : []
     })
     await accountLimits.forgetFailures(email, client.address)
-    await auditLog.recordOfUser(id, { operation: resetPassword.id, client })
+    const body = Object.fromEntries(removed.map((kind) => [kind, null]))
+    await auditLog.recordOfUser(id, { operation: resetPassword.id, body, client })
     return { status: 204 }
   }),
 

@@ -1,7 +1,7 @@
 import { getTenantProfile, updateTenantProfile } from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import { lacksRole } from '../http/project-route.ts'
-import { requireRecent, secondFactorRequired } from '../http/reauthentication.ts'
+import { secondFactorRequired } from '../http/reauthentication.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { tenantView } from './read-account.ts'
@@ -9,7 +9,7 @@ import { actorOf, type Session } from './session-queries.ts'
 import { findTenants } from './tenant-queries.ts'
 
 /** The tenant of a user's or key's projects. */
-export const tenantRoutes = ({ accountRoutes, auditLog, db, clock }: ManagementDeps): Route[] => {
+export const tenantRoutes = ({ accountRoutes, auditLog, db }: ManagementDeps): Route[] => {
   const tenantOf = async ({ user, projectIds }: Session, wanted: string | undefined) => {
     const tenants = await findTenants(db.prisma, user.id, projectIds)
     const tenant = requireFound(wanted === undefined ? tenants[0] : tenants.find(({ id }) => id === wanted))
@@ -32,11 +32,11 @@ export const tenantRoutes = ({ accountRoutes, auditLog, db, clock }: ManagementD
       ),
     })),
 
-    accountRoutes.signedIn(updateTenantProfile, async ({ session, query, body, client }) => {
+    accountRoutes.signedIn(updateTenantProfile, async ({ session, query, body, client, checkEffects }) => {
       const { id, owned } = await tenantOf(session, query.tenantId)
       if (!owned) throw lacksRole('owner')
       const { name, requiresSecondFactor } = body
-      if (requiresSecondFactor !== undefined) requireRecent(session, clock())
+      checkEffects()
       if (requiresSecondFactor && !session.user.hasSecondFactor)
         throw unprocessable(
           'requiresSecondFactor',

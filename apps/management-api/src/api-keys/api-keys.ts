@@ -69,7 +69,7 @@ export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps
     const found = await db.prisma.apiKey.findFirst({ where: { id: requireId(id), projectId } })
     return reply(requireFound(found))
   }),
-  projectRoute(updateApiKey, async ({ projectId, actor, id, body, requireMatch }) => {
+  projectRoute(updateApiKey, async ({ projectId, actor, id, body, requireMatch, checkEffects }) => {
     const { name, scopes, validationMode, allowedOrigins, requestsPerMinute, expiresAt } = body
     if (scopes) requireOwnScopes(actor, scopes)
     const change = {
@@ -84,6 +84,7 @@ export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps
       const found = await lockKey(tx, projectId, id)
       requireMatch(versionOf(found))
       requireNotRevoked(found)
+      checkEffects(view(found))
       if (scopes) requireScopesFor(found.kind, scopes)
       requireLimitFor(found.kind, requestsPerMinute)
       // An expired key does not keep its environment from being deleted.

@@ -9,7 +9,7 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import type { Session, Sessions } from '../accounts/session-queries.ts'
-import { requireRecent } from './reauthentication.ts'
+import { type CheckEffects, createCheckEffects, requireConstantEffects } from './reauthentication.ts'
 import { type Client, clientOf, type Parts, readParts } from './request-parts.ts'
 import {
   challengeTokenOf,
@@ -91,8 +91,10 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
 
     /** For signed-in users, by a session or by an access token unless the operation refuses those. */
     signedIn: <B, Q>(
-      operation: Operation<B, Q, { by: 'session'; tokens?: false; providers?: true; recent?: true }>,
-      answer: (asked: Asked<B, Q> & { session: Session }) => Promise<AccountReply>,
+      operation: Operation<B, Q, { by: 'session'; tokens?: false; providers?: true }>,
+      answer: (
+        asked: Asked<B, Q> & { session: Session; checkEffects: CheckEffects },
+      ) => Promise<AccountReply>,
     ): Route =>
       route(
         operation,
@@ -100,10 +102,15 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
           const session = await requireSession(sessions, request)
           if (operation.access.tokens === false) refuseAccessToken(session)
           if (operation.access.tokens === false && !operation.access.providers) refuseProviderSession(session)
-          if (operation.access.recent) requireRecent(session, clock())
+          requireConstantEffects(operation, session, clock())
           return session
         },
-        (asked, session) => answer({ ...asked, session }),
+        async (asked, session) => {
+          const { checkEffects, requireChecked } = createCheckEffects(operation, asked, session, clock)
+          const reply = await answer({ ...asked, session, checkEffects })
+          requireChecked()
+          return reply
+        },
       ),
 
     /** For signed-in users, and keys with the scope. */

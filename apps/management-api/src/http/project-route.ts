@@ -20,7 +20,12 @@ import { roleOf } from '../accounts/read-account.ts'
 import { actorOf, coversProject, type Session, type Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
-import { requireRecent, secondFactorRequired } from './reauthentication.ts'
+import {
+  type CheckEffects,
+  createCheckEffects,
+  requireConstantEffects,
+  secondFactorRequired,
+} from './reauthentication.ts'
 import { clientOf, type Parts, readParts } from './request-parts.ts'
 import { findSession, refuseAccessToken } from './session-cookie.ts'
 import { UUID } from './validation.ts'
@@ -48,9 +53,11 @@ export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query>
    * @throws AppError precondition_failed when `If-Match` names another version
    */
   requireMatch: (current: unknown) => void
+  /** Call it with the locked resource, where the operation declares effects that depend on it. @throws AppError forbidden */
+  checkEffects: CheckEffects
 }
 
-type ProjectAccess = { by: 'project'; role: ProjectRole; tokens?: false; recent?: true }
+type ProjectAccess = { by: 'project'; role: ProjectRole; tokens?: false }
 type ProjectOperation<B, Q> = Operation<B, Q, ProjectAccess>
 type Deps = Pick<Platform, 'apiKeys' | 'clock' | 'configChanges' | 'db'> & {
   sessions: Sessions
@@ -86,7 +93,7 @@ export const createProjectRoute =
       if (!role) throw new AppError('not_found', 'Not found')
       if (!roleAllows(role, needed)) throw lacksRole(needed)
       if (operation.access.tokens === false) refuseAccessToken(session)
-      if (operation.access.recent) requireRecent(session, clock())
+      requireConstantEffects(operation, session, clock())
       return { ...actorOf(session), role, scopes: scopesOfRole(role), session }
     }
     const allow = (request: HttpRequest): Promise<Actor> =>
@@ -95,7 +102,10 @@ export const createProjectRoute =
     const answerParts = async (request: HttpRequest, actor: Actor, parts: Parts<B, Q>): Promise<Reply> => {
       const requireMatch = matchRequirement(request.headers['if-match'])
       const allowAgain = () => allow(request)
-      const reply = await answer({ ...parts, actor, request, allowAgain, requireMatch })
+      const session = actor.kind === 'user' ? actor.session : undefined
+      const { checkEffects, requireChecked } = createCheckEffects(operation, parts, session, clock)
+      const reply = await answer({ ...parts, actor, request, allowAgain, requireMatch, checkEffects })
+      requireChecked()
       if (operation.method !== 'get' && !operation.readOnly) {
         await auditLog.record(parts.projectId, {
           actor,

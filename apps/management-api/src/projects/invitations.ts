@@ -20,7 +20,7 @@ import { refuseAccessToken } from '../http/session-cookie.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
-import { requireOwnRole, requireRecentFor } from './members.ts'
+import { requireOwnRole } from './members.ts'
 
 /** How long an invitation can be accepted, in ms. */
 const INVITATION_MS = 7 * 24 * 3_600_000
@@ -31,7 +31,6 @@ type Invitation = Prisma.InvitationGetPayload<object>
 export const invitationRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps): Route[] => [
   projectRoute(createInvitation, async ({ projectId, actor, body: { role, ...body } }) => {
     requireOwnRole(actor, role)
-    requireRecentFor(actor, [role], clock())
     const email = comparableAddress(body.email)
     const { token, hash } = generateToken()
     const now = clock()

@@ -15,7 +15,6 @@ import { actorOf, coversProject } from '../accounts/session-queries.ts'
 import { lockProjectMembers, ownerFor, revokeKeysOf } from '../api-keys/key-owners.ts'
 import { pageOf } from '../http/page.ts'
 import { type Actor, lacksRole } from '../http/project-route.ts'
-import { requireRecent } from '../http/reauthentication.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 
@@ -49,14 +48,14 @@ export const memberRoutes = ({
     ),
   })),
 
-  accountRoutes.signedIn(leaveProject, async ({ session, projectId, client }) => {
+  accountRoutes.signedIn(leaveProject, async ({ session, projectId, client, checkEffects }) => {
     const { id } = session.user
     requireFound(coversProject(session, projectId) || null)
     await db.prisma.$transaction(async (tx) => {
       await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, id))
       await requireOtherOwner(tx, member)
-      if (member.role === 'owner') requireRecent(session, clock())
+      checkEffects(view(member))
       await revokeKeysOf(tx, member, clock())
       await removeFrom(tx, member, clock())
     })
@@ -69,15 +68,15 @@ export const memberRoutes = ({
     return { status: 204 }
   }),
 
-  projectRoute(changeMember, async ({ projectId, actor, id, body: { role }, requireMatch }) => {
+  projectRoute(changeMember, async ({ projectId, actor, id, body: { role }, requireMatch, checkEffects }) => {
     requireOwnRole(actor, role)
     const changed = await db.prisma.$transaction(async (tx) => {
       await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, requireId(id)))
       requireOwnRole(actor, roleOf(member.role))
       requireMatch(view(member))
+      checkEffects(view(member))
       if (role === member.role) return member
-      requireRecentFor(actor, [role, member.role], clock())
       await requireOtherOwner(tx, member)
       await revokeInvitations(tx, member, clock())
       await revokeKeysOf(tx, member, clock(), role)
@@ -90,14 +89,14 @@ export const memberRoutes = ({
     return { body: view(changed) }
   }),
 
-  projectRoute(removeMember, async ({ projectId, actor, id, query, requireMatch }) => {
+  projectRoute(removeMember, async ({ projectId, actor, id, query, requireMatch, checkEffects }) => {
     await db.prisma.$transaction(async (tx) => {
       await lockProjectMembers(tx, requireId(projectId))
       const member = requireFound(await findMember(tx, projectId, requireId(id)))
       requireOwnRole(actor, roleOf(member.role))
       requireMatch(view(member))
       await requireOtherOwner(tx, member)
-      requireRecentFor(actor, [member.role], clock())
+      checkEffects(view(member))
       if (query.apiKeys === 'handOver') {
         const ownerId = await newOwnerFor(tx, member, actor)
         await tx.apiKey.updateMany({ where: { projectId, ownerId: member.userId }, data: { ownerId } })
@@ -133,14 +132,6 @@ export const memberRoutes = ({
     return { status: 204 }
   }),
 ]
-
-/**
- * Refuses a change of who owns a project, unless the user has proved recently who they are.
- * @throws AppError forbidden
- */
-export const requireRecentFor = (actor: Actor, roles: readonly string[], now: number): void => {
-  if (actor.kind === 'user' && roles.includes('owner')) requireRecent(actor.session, now)
-}
 
 /** Refuses changes of roles above the actor's own; a key acts as an admin. @throws AppError forbidden */
 export const requireOwnRole = (actor: Actor, role: ProjectRole): void => {

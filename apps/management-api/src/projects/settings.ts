@@ -15,13 +15,14 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
     const project = requireFound(await db.prisma.project.findUnique({ where: { id: projectId } }))
     return { body: project.settings }
   }),
-  projectRoute(updateSettings, async ({ projectId, body: change, requireMatch }) => {
+  projectRoute(updateSettings, async ({ projectId, body: change, requireMatch, checkEffects }) => {
     const settings = await db.prisma.$transaction(async (tx) => {
       // Without the lock, two patches of different settings could overwrite each other.
       await lockRow(tx, 'core.projects', projectId)
       const project = requireFound(await tx.project.findUnique({ where: { id: projectId } }))
       const current = project.settings as Prisma.JsonObject
       requireMatch(current)
+      checkEffects(current)
       const merged = withoutNulls({ ...current, ...change }) as Prisma.InputJsonObject
       await tx.project.update({
         where: { id: projectId },

@@ -62,13 +62,14 @@ export const webhookRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
   projectRoute(getWebhook, async ({ projectId, id }) =>
     reply(requireFound(await findWebhook(db.prisma, projectId, id))),
   ),
-  projectRoute(updateWebhook, async ({ projectId, id, body, requireMatch }) => {
+  projectRoute(updateWebhook, async ({ projectId, id, body, requireMatch, checkEffects }) => {
     const { filter, ...change } = body
     requireUsable(body)
     const now = new Date(clock())
     return db.prisma.$transaction(async (tx) => {
       const found = await lockWebhook(tx, projectId, id)
       requireMatch(versionOf(found))
+      checkEffects(view(found))
       const activated = change.status === 'active' && found.status !== 'active'
       const updated = await tx.webhook.update({
         where: { id },

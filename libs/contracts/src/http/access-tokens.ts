@@ -56,6 +56,7 @@ export const createAccessToken = defineOperation({
     'A program that sends it acts as the user, with the role that the user has at that moment. It is accepted where ' +
     'a session is, except by operations on sign-ins. The user is notified by email.',
   access,
+  effects: ['credential'],
   body: NewAccessToken,
   answers: { 201: { description: 'The token', schema: NewAccessTokenView } },
 })
@@ -80,6 +81,7 @@ export const revokeAccessToken = defineOperation({
   tag,
   summary: 'Revoke a personal access token',
   access,
+  effects: [],
   answers: { 204: { description: 'It is refused from now on' }, ...notFound },
 })
 

@@ -114,6 +114,7 @@ export const logout = defineOperation({
   tag,
   summary: 'Sign out',
   access: { by: 'session', tokens: false, providers: true },
+  effects: [],
   answers: { 204: { description: 'The session has ended' } },
 })
 
@@ -145,6 +146,7 @@ export const endSession = defineOperation({
   tag,
   summary: 'End a session',
   access: { by: 'session', tokens: false, providers: true },
+  effects: [],
   answers: { 204: { description: 'The session has ended' }, ...notFound },
 })
 
@@ -157,6 +159,7 @@ export const endOtherSessions = defineOperation({
   description:
     'Everywhere except in the browser that asks. Programs keep their access tokens unless `accessTokens` is `revoke`.',
   access: { by: 'session', tokens: false, providers: true },
+  effects: [],
   query: Type.Object({
     accessTokens: Type.Optional(
       Type.Enum(['keep', 'revoke'], {
@@ -177,6 +180,7 @@ export const changePassword = defineOperation({
   description:
     'Ends all other sessions and notifies the user by email. Access tokens stay valid. Wrong current passwords count as failed sign-ins.',
   access: { by: 'session', tokens: false },
+  effects: [],
   limited: true,
   body: PasswordChange,
   answers: { 204: { description: 'Changed' } },
@@ -205,7 +209,8 @@ export const resetPassword = defineOperation({
   summary: 'Set a new password with the token of an email',
   description:
     'Ends all sessions of the user, revokes their access tokens, confirms the address and notifies the user by email. ' +
-    'A used, expired or unknown token answers 422 with the field `token`.',
+    'If the address was never confirmed, what was set up before is removed: the second factor, linked providers, keys of ' +
+    'kind `sec`, pending invitations, and providers that no one else owns; webhooks are paused. A used, expired or unknown token answers 422 with the field `token`.',
   access: { by: 'anyone' },
   management: true,
   limited: true,
@@ -221,6 +226,7 @@ export const sendVerification = defineOperation({
   summary: 'Request an email with a link that confirms the own address',
   description: 'The link is valid once and for 24 hours. Registration sends the first one.',
   access: { by: 'session', tokens: false },
+  effects: [],
   limited: true,
   answers: { 202: { description: 'Accepted; an address that is confirmed already gets no email' } },
 })

@@ -1,4 +1,4 @@
-import { Type } from 'typebox'
+import { type Static, Type } from 'typebox'
 import { type ApiKeyScope, apiKeyScopes } from '../api-key.ts'
 import { EnvironmentKey, PRODUCTION } from '../environment.ts'
 import { ValidationMode } from '../project-settings.ts'
@@ -116,6 +116,28 @@ const NewApiKeyView = Type.Object({
   key: Type.String({ description: 'The key. It is shown only once.' }),
 })
 
+/** Whether a patch lets a key do more, from other pages, or for longer. */
+const extendsKey = (
+  { scopes, allowedOrigins, expiresAt }: Static<typeof ApiKeyPatch>,
+  before: Readonly<Record<string, unknown>>,
+): boolean => {
+  const isIn = (list: unknown, item: string) => Array.isArray(list) && list.includes(item)
+  const hadOrigins = Array.isArray(before.allowedOrigins) && before.allowedOrigins.length > 0
+  return (
+    (scopes?.some((scope) => !isIn(before.scopes, scope)) ?? false) ||
+    // Without origins, a key may be used from all of them.
+    (hadOrigins && allowedOrigins?.length === 0) ||
+    (hadOrigins && (allowedOrigins?.some((origin) => !isIn(before.allowedOrigins, origin)) ?? false)) ||
+    (expiresAt !== undefined && timeOf(expiresAt) > timeOf(before.expiresAt))
+  )
+}
+
+/** The time of an expiry in ms; no expiry is later than any. */
+const timeOf = (expiry: unknown): number => {
+  if (expiry instanceof Date) return expiry.getTime()
+  return typeof expiry === 'string' ? Date.parse(expiry) : Number.POSITIVE_INFINITY
+}
+
 const tag = 'API keys'
 const access = { by: 'project', role: 'admin' } as const
 // A key would outlive the access token that creates it.
@@ -132,6 +154,7 @@ export const createApiKey = defineOperation({
     ' it, or the owner of the key that creates it. The key is revoked when the owner leaves the project or ' +
     'loses the role that its scopes require.',
   access: noTokens,
+  effects: ['credential'],
   body: NewApiKey,
   answers: { 201: { description: 'The key', schema: NewApiKeyView } },
 })
@@ -168,6 +191,13 @@ export const updateApiKey = defineOperation({
   description:
     'Changes apply in every process within 5 seconds. A key can only grant scopes that it holds. A revoked key cannot change.',
   access: noTokens,
+  effects: [
+    {
+      effect: 'credential',
+      described: 'Other scopes, origins or a later expiry',
+      when: ({ body, before }) => extendsKey(body, before),
+    },
+  ],
   body: ApiKeyPatch,
   answers: { 200: { description: 'The key, without its secret', schema: ApiKeyView } },
 })
@@ -182,6 +212,7 @@ export const rotateApiKey = defineOperation({
     'The old key expires after the overlap. The new key belongs to the caller. A key can be rotated once; ' +
     'after that, rotate the new key.',
   access: noTokens,
+  effects: ['credential'],
   body: Rotation,
   answers: { 201: { description: 'The new key', schema: NewApiKeyView } },
 })
@@ -194,6 +225,7 @@ export const revokeApiKey = defineOperation({
   summary: 'Revoke an API key',
   description: 'Every process refuses it within 5 seconds.',
   access,
+  effects: [],
   answers: { 204: { description: 'Revoked' } },
 })
 

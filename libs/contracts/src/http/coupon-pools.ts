@@ -114,6 +114,7 @@ export const createCouponPool = defineOperation({
     'is refused when alphabet and length give fewer than 60 random bits, or too few codes for the pool; the ' +
     'message contains the number.',
   access: editor,
+  effects: [],
   body: NewPool,
   answers: { 201: pool },
 })
@@ -149,6 +150,7 @@ export const updateCouponPool = defineOperation({
     'A limit below the number of redemptions does not undo any of them. `null` removes a time, a limit, the rules ' +
     'or the budget. A budget counts from when it is first set, and keeps its currency once something was granted.',
   access: editor,
+  effects: [],
   body: PoolPatch,
   answers: { 200: pool },
 })
@@ -187,6 +189,7 @@ export const archiveCouponPool = defineOperation({
   summary: 'Archive a pool',
   description: 'Its coupons can no longer be redeemed. Redemptions are kept.',
   access: editor,
+  effects: [],
   answers: { 204: { description: 'Archived' } },
 })
 
@@ -198,6 +201,7 @@ export const topUpCouponPool = defineOperation({
   summary: 'Generate more codes',
   description: 'A ready pool stays ready. A failed pool is tried again.',
   access: editor,
+  effects: [],
   body: Type.Object({ count: Type.Integer({ minimum: 1, maximum: MAX_POOL_SIZE }) }),
   answers: { 200: pool },
 })
@@ -211,6 +215,7 @@ export const assignCouponOfPool = defineOperation({
   description:
     'A person gets one coupon of a pool; a repeat returns the same one. Only this person can redeem it. For a shared pool it is the code of the pool.',
   access: editor,
+  effects: [],
   body: Type.Object({
     userId: optionalId('Whom to give it to.'),
     visitorId: optionalId('The same, anonymous.'),
@@ -242,6 +247,7 @@ export const importCoupons = defineOperation({
     'have any length. Invalid lines are reported, and the others are imported. Codes that were imported ' +
     'before are duplicates, so it is safe to repeat the request after a failure.',
   access: editor,
+  effects: [],
   consumes: ['text/csv'],
   answers: {
     200: {

@@ -61,6 +61,7 @@ export const updateCoupon = defineOperation({
   summary: 'Revoke a coupon',
   description: 'Revoking is permanent. To revoke a redeemed coupon, roll its redemption back first.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: Type.Object({ status: Type.Literal('revoked') }),
   answers: { 200: { description: 'The coupon', schema: CouponView } },
 })
@@ -75,6 +76,7 @@ export const revokeCoupons = defineOperation({
     'Revokes the coupons in `ids`, or all coupons of a pool, filtered by `status` and `q`. Redeemed and ' +
     'revoked coupons do not change. It is safe to repeat.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   takesLong: true,
   body: Revocation,
   answers: {

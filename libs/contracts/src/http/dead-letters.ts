@@ -44,6 +44,7 @@ export const replayDeadLetter = defineOperation({
   description:
     'Every consumer group receives the record again. Groups that have processed it ignore the repeat.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: {
     202: { description: 'The record was published', schema: DeadLetterView },
     422: { description: 'The record does not match the schema of its topic', schema: Unprocessable },
@@ -59,6 +60,7 @@ export const replayDeadLetters = defineOperation({
   description:
     'Replays up to 1,000 records per request, without those that were replayed before. While `remaining` is not 0, continue with `nextCursor`.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   takesLong: true,
   body: Type.Object({
     ...replayFilter,

@@ -350,6 +350,7 @@ export const createDecision = defineOperation({
   summary: 'Create a decision',
   description: 'The default status is draft. Each rule gets an id, which determines who gets which variant.',
   access: editor,
+  effects: [],
   body: NewDecision,
   answers: { 201: decision },
 })
@@ -384,6 +385,7 @@ export const replaceDecision = defineOperation({
   description:
     'A rule without an id keeps the id of the rule at the same position. Changed weights give people other variants; `warnings` reports it.',
   access: editor,
+  effects: [],
   body: DecisionReplacement,
   answers: { 200: decision, 409: archived, 412: stale },
 })
@@ -397,6 +399,7 @@ export const updateDecision = defineOperation({
   description:
     'Absent fields do not change. Changed weights give people other variants; `warnings` reports it.',
   access: editor,
+  effects: [],
   body: DecisionPatch,
   answers: { 200: decision, 409: archived, 412: stale },
 })
@@ -417,6 +420,7 @@ const statusChange = (id: string, verb: string, summary: string, description: st
     summary,
     description,
     access: editor,
+    effects: [],
     query: Type.Object(inEnvironment),
     answers: { 200: decision, 409: archived },
   })
@@ -440,6 +444,7 @@ export const archiveDecision = defineOperation({
   tag,
   summary: 'Put a decision away for good, in all environments',
   access: editor,
+  effects: [],
   answers: { 200: decision, 409: archived },
 })
 
@@ -473,6 +478,7 @@ export const restoreDecision = defineOperation({
   summary: 'Restore an earlier version of a decision',
   description: 'Creates a new version with the earlier definition. The status does not change.',
   access: editor,
+  effects: [],
   headers: { 'If-Match': 'The `ETag` of the decision: when it is another by now, nothing is done.' },
   answers: {
     200: decision,
@@ -490,6 +496,7 @@ export const rollbackDecision = defineOperation({
   summary: 'Restore an earlier version, named in the body',
   description: 'The same as `POST history/{version}/restore`.',
   access: editor,
+  effects: [],
   body: Type.Object({ version: Type.Integer({ minimum: 1, maximum: 2 ** 31 - 1 }) }),
   answers: { 200: decision, 409: archived },
 })
@@ -507,6 +514,7 @@ export const scheduleChange = defineOperation({
     'it names win over what was changed meanwhile. With `version` it fails if there is a newer one. It must be ' +
     `valid now as well. Up to ${MAX_PENDING_CHANGES} changes of a decision wait for their time.`,
   access: editor,
+  effects: [],
   body: NewScheduledChange,
   answers: {
     201: { description: 'The scheduled change', schema: ScheduledChange },
@@ -534,6 +542,7 @@ export const cancelScheduledChange = defineOperation({
   tag,
   summary: 'Cancel a scheduled change',
   access: editor,
+  effects: [],
   answers: {
     204: { description: 'Cancelled' },
     409: { description: 'It does not wait any more', schema: ErrorBody },

@@ -57,6 +57,7 @@ export const retryEmailDelivery = defineOperation({
   tag,
   summary: 'Retry a failed delivery',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: {
     202: { description: 'The email is queued', schema: EmailDeliveryView },
     422: { description: 'The delivery has not failed', schema: Unprocessable },

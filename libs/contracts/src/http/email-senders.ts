@@ -45,6 +45,7 @@ export const createEmailSender = defineOperation({
     ' 24 hours. Following it allows all projects of the tenant to send from there. A repeat sends a new link,' +
     ' which replaces the previous one. At most 5 links per hour and tenant, and 3 per day and recipient.',
   access,
+  effects: ['destination'],
   limited: true,
   body: NewEmailSender,
   answers: { 201: sender, 200: { ...sender, description: 'The sender exists already' } },
@@ -69,6 +70,7 @@ export const deleteEmailSender = defineOperation({
   summary: 'Remove a sender',
   description: 'Emails of triggers with this sender fail from then on.',
   access,
+  effects: [],
   answers: { 204: { description: 'The sender was removed' } },
 })
 

@@ -114,6 +114,7 @@ export const createEmailTrigger = defineOperation({
     'The default status is draft. Events received before the activation, events of bots and backfilled events' +
     ' send no email. A profile without the trait `email` is skipped.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: NewEmailTrigger,
   answers: { 201: trigger },
 })
@@ -151,6 +152,7 @@ export const updateEmailTrigger = defineOperation({
   description:
     'Queued emails use the new templates. They are not sent when the trigger is paused or archived.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: EmailTriggerPatch,
   answers: { 200: trigger },
 })
@@ -162,6 +164,7 @@ export const archiveEmailTrigger = defineOperation({
   tag,
   summary: 'Archive an email trigger',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 204: { description: 'Archived' } },
 })
 
@@ -198,6 +201,7 @@ export const testEmailTrigger = defineOperation({
   description:
     'At most 10 per minute and project, for a trigger of any status. The subject begins with `[Test]`.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   limited: true,
   body: TestSend,
   answers: { 202: { description: 'The email is queued', schema: EmailDeliveryView } },

@@ -37,6 +37,7 @@ export const createEnvironment = defineOperation({
   summary: 'Create an environment',
   description: `A project has up to ${MAX_OWN_ENVIRONMENTS} beside production and staging. Decisions are off in a new one.`,
   access: { by: 'project', role: 'admin' },
+  effects: [],
   body: Type.Object({ key: EnvironmentKey, name: Type.Optional(Name) }),
   answers: { 201: { description: 'The environment', schema: Environment } },
 })
@@ -48,6 +49,7 @@ export const deleteEnvironment = defineOperation({
   tag,
   summary: 'Delete an environment that nothing uses',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   answers: {
     204: { description: 'Deleted' },
     409: {

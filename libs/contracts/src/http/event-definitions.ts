@@ -87,6 +87,7 @@ export const createEventDefinition = defineOperation({
     'limit of `schema`, or has a pattern that could take exponential time; with `unsupported_keyword` when it has a ' +
     'keyword or a draft that is not supported; and with `unsupported_format` when a `format` is not checked.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: NewEventDefinition,
   answers: { 201: definition },
 })
@@ -128,6 +129,7 @@ export const updateEventDefinition = defineOperation({
   summary: 'Change a definition',
   description: 'A changed schema creates a version.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: EventDefinitionPatch,
   answers: { 200: definition },
 })
@@ -139,6 +141,7 @@ export const archiveEventDefinition = defineOperation({
   tag,
   summary: 'Archive a definition',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 204: { description: 'Archived' } },
 })
 
@@ -162,6 +165,7 @@ export const inferEventSchema = defineOperation({
   summary: 'Infer a schema from stored events',
   description: 'Nothing is saved. All examined events match the schema.',
   access: { by: 'project', role: 'viewer' },
+  effects: [],
   body: InferenceRequest,
   answers: { 200: { description: 'The proposed schema', schema: Inference } },
 })

@@ -69,6 +69,7 @@ export const createInsight = defineOperation({
   tag,
   summary: 'Save a query',
   access: editor,
+  effects: [],
   body: NewInsight,
   answers: { 201: insight },
 })
@@ -101,6 +102,7 @@ export const updateInsight = defineOperation({
   tag,
   summary: 'Change an insight',
   access: editor,
+  effects: [],
   body: InsightPatch,
   answers: { 200: insight },
 })
@@ -113,6 +115,7 @@ export const deleteInsight = defineOperation({
   summary: 'Delete an insight',
   description: 'It is removed from all dashboards.',
   access: editor,
+  effects: [],
   answers: { 204: { description: 'Deleted' } },
 })
 
@@ -123,6 +126,7 @@ export const createDashboard = defineOperation({
   tag,
   summary: 'Create a dashboard',
   access: editor,
+  effects: [],
   body: NewDashboard,
   answers: { 201: dashboard },
 })
@@ -155,6 +159,7 @@ export const updateDashboard = defineOperation({
   tag,
   summary: 'Change a dashboard',
   access: editor,
+  effects: [],
   body: DashboardPatch,
   answers: { 200: dashboard },
 })
@@ -167,6 +172,7 @@ export const deleteDashboard = defineOperation({
   summary: 'Delete a dashboard',
   description: 'Its insights are kept.',
   access: editor,
+  effects: [],
   answers: { 204: { description: 'Deleted' } },
 })
 

@@ -50,6 +50,7 @@ export const createInvitation = defineOperation({
     'The role must not exceed that of the caller; `owner` needs a caller who has signed in within 10 minutes or has ' +
     'proved who they are. The token is valid once and for 7 days. A new invitation replaces an older one to the same address.',
   access: { ...access, tokens: false },
+  effects: ['role'],
   body: NewInvitation,
   answers: { 201: { description: 'The invitation', schema: NewInvitationView } },
 })
@@ -74,6 +75,7 @@ export const revokeInvitation = defineOperation({
   tag,
   summary: 'Revoke an invitation',
   access,
+  effects: [],
   answers: { 204: { description: 'Revoked' } },
 })
 

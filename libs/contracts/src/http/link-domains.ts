@@ -89,6 +89,7 @@ export const createLinkDomain = defineOperation({
     'Create the DNS record in `verification`, and then verify the domain. A host that another project has verified ' +
     'is refused while its record exists.',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   limited: true,
   takesLong: true,
   body: NewLinkDomain,
@@ -124,6 +125,7 @@ export const updateLinkDomain = defineOperation({
   summary: 'Change what a domain answers without a link',
   description: 'Changes apply in every process within 5 seconds. The host does not change.',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   body: LinkDomainPatch,
   answers: { 200: domain },
 })
@@ -137,6 +139,7 @@ export const verifyLinkDomain = defineOperation({
   description:
     'Answers 422 without the record. The domain is then no longer verified, unless the name servers did not answer.',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   limited: true,
   takesLong: true,
   answers: {
@@ -154,6 +157,7 @@ export const deleteLinkDomain = defineOperation({
   description:
     'Its links stay and no longer resolve. They resolve again when the host is added and verified again.',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   answers: { 204: { description: 'Removed' } },
 })
 

@@ -358,6 +358,7 @@ export const createLink = defineOperation({
   tag,
   summary: 'Add a short link',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: NewLink,
   answers: { 201: link, 200: { description: 'The existing link with this `externalId`', schema: LinkView } },
 })
@@ -370,6 +371,7 @@ export const createLinks = defineOperation({
   summary: `Add up to ${MAX_LINKS_PER_REQUEST} short links`,
   description: 'Each link succeeds or fails on its own. A repeat is safe for links with an `externalId`.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: BulkLinks,
   answers: { 200: { description: 'The result of each link, in order', schema: BulkResult } },
 })
@@ -403,6 +405,7 @@ export const updateLink = defineOperation({
   summary: 'Change a short link',
   description: 'Changes apply in every process within 5 seconds.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: LinkPatch,
   answers: { 200: link },
 })
@@ -415,6 +418,7 @@ export const archiveLink = defineOperation({
   summary: 'Archive a short link',
   description: 'It answers 410 from then on. Its code is not reused.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 204: { description: 'Archived' } },
 })
 

@@ -1,6 +1,8 @@
 import { Type } from 'typebox'
+import { type ProjectRole, projectRoles } from '../project-role.ts'
 import { Id, Timestamp } from '../schema-parts.ts'
 import { notFound, Role } from './account-parts.ts'
+import type { ConditionalEffect } from './effects.ts'
 import { Unprocessable } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
@@ -18,8 +20,14 @@ const tag = 'Members'
 const collection = '/api/projects/{projectId}/members'
 const access = { by: 'project', role: 'admin' } as const
 const strongerOnly = 'A member with a stronger role than the caller cannot be changed or removed.'
-const ownerRecent =
-  'A change of who owns the project needs a user who has signed in within 10 minutes or has proved who they are.'
+const ranks: readonly unknown[] = projectRoles
+const isStronger = (role: ProjectRole, before: unknown): boolean =>
+  ranks.indexOf(role) > ranks.indexOf(before)
+const endsOwnership: ConditionalEffect = {
+  effect: 'ownership',
+  described: 'The end of an owner’s membership',
+  when: ({ before }) => before.role === 'owner',
+}
 const lastOwner = {
   422: { description: 'The last owner of a project cannot lose the role', schema: Unprocessable },
 }
@@ -44,9 +52,21 @@ export const changeMember = defineOperation({
   tag,
   summary: 'Change the role of a member',
   description:
-    `At most one’s own. ${strongerOnly} ${ownerRecent} Invitations that they gave, or have yet to accept, are revoked, and so are ` +
+    `At most one’s own. ${strongerOnly} Invitations that they gave, or have yet to accept, are revoked, and so are ` +
     'their API keys with scopes beyond the new role.',
   access: { ...access, tokens: false },
+  effects: [
+    {
+      effect: 'role',
+      described: 'A stronger role',
+      when: ({ body, before }) => isStronger(body.role, before.role),
+    },
+    {
+      effect: 'ownership',
+      described: 'A change of an owner',
+      when: ({ body, before }) => body.role !== before.role && [body.role, before.role].includes('owner'),
+    },
+  ],
   body: Type.Object({ role: Role }),
   answers: { 200: { description: 'The member', schema: MemberView } },
 })
@@ -58,9 +78,10 @@ export const removeMember = defineOperation({
   tag,
   summary: 'Remove a member',
   description:
-    `${strongerOnly} ${ownerRecent} Invitations that they gave, or have yet to accept, are revoked. Their API keys are revoked as well, ` +
+    `${strongerOnly} Invitations that they gave, or have yet to accept, are revoked. Their API keys are revoked as well, ` +
     'within 5 seconds, unless they are handed over.',
   access,
+  effects: [endsOwnership],
   query: Type.Object({
     apiKeys: Type.Optional(
       Type.Enum(['revoke', 'handOver'], {
@@ -80,8 +101,9 @@ export const leaveProject = defineOperation({
   path: `${collection}/me`,
   tag,
   summary: 'Leave a project',
-  description: `The member’s API keys of the project are revoked within 5 seconds. ${ownerRecent}`,
+  description: `The member’s API keys of the project are revoked within 5 seconds.`,
   access: { by: 'session' },
+  effects: [endsOwnership],
   answers: { 204: { description: 'The caller is no longer a member' }, ...notFound, ...lastOwner },
 })
 
@@ -94,7 +116,8 @@ export const resetSecondFactor = defineOperation({
   description:
     'All sessions of the member end, and they are notified by email. Refused for members who also belong to another ' +
     'tenant: their second factor protects that one as well.',
-  access: { by: 'project', role: 'owner', tokens: false, recent: true },
+  access: { by: 'project', role: 'owner', tokens: false },
+  effects: ['signIn'],
   answers: {
     204: { description: 'The member signs in with the password only' },
     422: { description: 'The member belongs to another tenant, or is the caller', schema: Unprocessable },

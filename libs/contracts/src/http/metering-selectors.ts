@@ -41,6 +41,7 @@ export const createMeteringSelector = defineOperation({
   summary: 'Create a metering selector',
   description: `An event name has at most ${MAX_SELECTORS_PER_EVENT} selectors in use; one more is refused with 422 and the rule \`max_selectors\`.`,
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: NewMeteringSelector,
   answers: { 201: { description: 'The selector', schema: MeteringSelectorView } },
 })
@@ -76,6 +77,7 @@ export const archiveMeteringSelector = defineOperation({
   summary: 'Archive a metering selector',
   description: 'Its conversions are kept.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 204: { description: 'Archived' } },
 })
 

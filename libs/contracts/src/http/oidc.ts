@@ -190,6 +190,7 @@ export const reauthenticateWithProvider = defineOperation({
     'For sessions that began with a provider, which asks the user to sign in again. Operations that answer 403 with ' +
     '`code: reauthentication_required` are allowed for 10 minutes after it. Sets a cookie like a sign-in.',
   access: signedIn,
+  effects: [],
   limited: true,
   takesLong: true,
   answers: {
@@ -248,6 +249,7 @@ export const linkIdentity = defineOperation({
   description:
     'The provider must report the address of the account as verified. Needs a session that began with the password.',
   access: { by: 'session', tokens: false },
+  effects: ['signIn'],
   limited: true,
   takesLong: true,
   body: StartSignIn,
@@ -262,6 +264,7 @@ export const unlinkIdentity = defineOperation({
   summary: 'Unlink a provider',
   description: 'Ends the sessions and access tokens that came from it.',
   access: signedIn,
+  effects: ['signIn'],
   answers: { 204: { description: 'Unlinked' }, ...notFound },
 })
 
@@ -273,6 +276,7 @@ export const createOidcProvider = defineOperation({
   summary: 'Add a provider',
   description: `${forOwners} Its configuration is read from the issuer, which cannot be changed later.`,
   access: signedIn,
+  effects: ['signIn', 'role', 'destination'],
   limited: true,
   takesLong: true,
   query: ofTenant,
@@ -315,6 +319,7 @@ export const updateOidcProvider = defineOperation({
   summary: 'Change a provider',
   description: forOwners,
   access: signedIn,
+  effects: ['signIn', 'role'],
   query: ofTenant,
   body: Type.Object({
     name: Type.Optional(Name),
@@ -335,6 +340,7 @@ export const deleteOidcProvider = defineOperation({
   summary: 'Remove a provider',
   description: `${forOwners} Unlinks its users and ends their sessions. Members keep their roles.`,
   access: signedIn,
+  effects: ['signIn'],
   query: ofTenant,
   answers: { 204: { description: 'Removed' }, ...notFound },
 })
@@ -349,6 +355,7 @@ export const createTenantDomain = defineOperation({
     `${forOwners} Once it is verified, the tenant’s providers create accounts for verified addresses of the domain. ` +
     'Addresses of subdomains do not belong to it.',
   access: signedIn,
+  effects: ['signIn'],
   query: ofTenant,
   body: Type.Object({ domain: Type.String({ minLength: 4, maxLength: 253 }) }),
   answers: { 201: { description: 'The domain', schema: TenantDomainView }, ...notFound },
@@ -377,6 +384,7 @@ export const verifyTenantDomain = defineOperation({
   summary: 'Verify a domain by its DNS record',
   description: `${forOwners} The record is checked again whenever an account is created, so keep it.`,
   access: signedIn,
+  effects: ['signIn'],
   limited: true,
   takesLong: true,
   query: ofTenant,
@@ -394,6 +402,7 @@ export const deleteTenantDomain = defineOperation({
   summary: 'Remove a domain',
   description: `${forOwners} Accounts that exist stay.`,
   access: signedIn,
+  effects: ['signIn'],
   query: ofTenant,
   answers: { 204: { description: 'Removed' }, ...notFound },
 })
@@ -418,6 +427,7 @@ export const updateSignInPolicy = defineOperation({
   summary: 'Change how members of the tenant sign in',
   description: `${forOwners} It applies to the next request of each session and access token.`,
   access: signedIn,
+  effects: ['signIn'],
   query: ofTenant,
   body: SignInPolicyView,
   answers: { 200: { description: 'The policy', schema: SignInPolicyView }, ...notFound },

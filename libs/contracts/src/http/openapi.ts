@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox'
 import { scopeForRole } from '../project-role.ts'
 import { openObjects } from './close-objects.ts'
+import { conditionalEffects, constantEffects } from './effects.ts'
 import { ErrorBody, Forbidden, RetryAfter, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
 import {
   type Access,
@@ -172,7 +173,9 @@ const describe = (operation: Operation): JsonObject => {
     operationId: id,
     tags: [tag],
     summary,
-    description: [description, describeAccess(access)].filter(Boolean).join('\n\n'),
+    description: [description, describeAccess(access) + describeEffects(operation)]
+      .filter(Boolean)
+      .join('\n\n'),
     security: securityOf(access),
     parameters: [
       ...[...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => ({
@@ -207,8 +210,15 @@ const describeBody = (id: string, types: readonly string[], schema: JsonObject):
 }
 
 const RECENT =
-  ' A user must have signed in within 10 minutes, or proved who they are with `POST /api/auth/reauthenticate` or ' +
+  'a user who has signed in within 10 minutes, or proved who they are with `POST /api/auth/reauthenticate` or ' +
   '`POST /api/auth/oidc/reauthenticate`; otherwise 403 with `code: reauthentication_required`.'
+
+/** Which requests need a recent sign-in; empty when none does. */
+const describeEffects = ({ effects }: Operation): string => {
+  if (constantEffects(effects).length > 0) return ` Needs ${RECENT}`
+  const described = conditionalEffects(effects).map((one) => one.described)
+  return described.length > 0 ? ` ${described.join(', or: ')} needs ${RECENT}` : ''
+}
 
 const describeAccess = (access: Access): string => {
   switch (access.by) {
@@ -221,7 +231,7 @@ const describeAccess = (access: Access): string => {
         .join(' or ')}.`
     case 'session':
       return access.tokens === false
-        ? `Needs a session${access.providers ? '' : ' that began with the password'}; an access token is refused.${access.recent ? RECENT : ''}`
+        ? `Needs a session${access.providers ? '' : ' that began with the password'}; an access token is refused.`
         : 'Needs a session or an access token.'
     case 'session-or-key':
       return `Needs a session, an access token, or an API key with the scope \`${access.scope}\`.`
@@ -229,7 +239,7 @@ const describeAccess = (access: Access): string => {
       const scope = scopeForRole[access.role]
       const orKey = scope ? `, or an API key with the scope \`${scope}\`` : ''
       const noToken = access.tokens === false ? ' An access token is refused.' : ''
-      return `Needs the role \`${access.role}\`${orKey}.${noToken}${access.recent ? RECENT : ''}`
+      return `Needs the role \`${access.role}\`${orKey}.${noToken}`
     }
   }
 }

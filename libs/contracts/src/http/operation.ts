@@ -3,6 +3,7 @@ import type { ApiKeyScope } from '../api-key.ts'
 import type { ProjectRole } from '../project-role.ts'
 import { compileQueryValidator, compileValidator, type Validator } from '../validator.ts'
 import { closeObjects } from './close-objects.ts'
+import type { DeclaredEffect } from './effects.ts'
 
 /** Maximum values (members and items at any depth) of a JSON body over 1 MiB. More would take too long to parse. */
 export const MAX_BODY_VALUES = 100_000
@@ -31,16 +32,15 @@ export type Access =
   | { by: 'key'; scope: ApiKeyScope; orScope?: ApiKeyScope }
   /**
    * A signed-in user, by a session or a personal access token. `tokens`: false refuses access tokens, and sessions that
-   * began with a tenant's OIDC provider unless `providers` is true. `recent` needs a user who has signed in or proved who
-   * they are within 10 minutes.
+   * began with a tenant's OIDC provider unless `providers` is true.
    */
-  | { by: 'session'; tokens?: false; providers?: true; recent?: true }
+  | { by: 'session'; tokens?: false; providers?: true }
   | { by: 'session-or-key'; scope: ApiKeyScope }
   /**
    * A member with at least this role, or a key of the project with the scope of the role. `tokens`: false refuses access
-   * tokens. `recent` needs a member who has signed in or proved who they are within 10 minutes.
+   * tokens.
    */
-  | { by: 'project'; role: ProjectRole; tokens?: false; recent?: true }
+  | { by: 'project'; role: ProjectRole; tokens?: false }
 
 /** A response and the schema of its JSON. No schema without a JSON body. */
 export type Answer = { description: string; schema?: TSchema; contentTypes?: readonly string[] }
@@ -57,6 +57,11 @@ export type Operation<Body = unknown, Query = unknown, A extends Access = Access
   readonly summary: string
   readonly description?: string
   readonly access: A
+  /**
+   * What it does that needs a recent sign-in. Each operation for signed-in users that changes something declares its
+   * effects, or that it has none.
+   */
+  readonly effects?: readonly DeclaredEffect<Body, Query>[]
   /** Whether it answers 429. */
   readonly limited: boolean
   readonly body?: RequestPart<Body>
@@ -71,9 +76,10 @@ export type Operation<Body = unknown, Query = unknown, A extends Access = Access
 
 type OperationSpec<B extends TSchema, Q extends TSchema, A extends Access> = Omit<
   Operation<unknown, unknown, A>,
-  'body' | 'query' | 'limited'
+  'body' | 'query' | 'limited' | 'effects'
 > & {
   limited?: boolean
+  effects?: readonly DeclaredEffect<Static<B>, Static<Q>>[]
   body?: B
   query?: Q
 }

@@ -124,6 +124,7 @@ export const exportProfile = defineOperation({
     'One object with a list for each kind of data. At most two exports per project, three per tenant and four in ' +
     'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   answers: {
     200: { description: 'The data', schema: JsonObject },
     429: { description: 'The maximum number of exports is running', schema: RetryAfterSeconds },
@@ -152,7 +153,8 @@ export const eraseProfile = defineOperation({
   summary: 'Erase a person from every store',
   description:
     'Records received before the erasure are no longer stored, also not by a replay. Later events belong to a new person. Conversions are kept without personal data. Files of the archive are rewritten without the events of the person.',
-  access: { by: 'project', role: 'admin', tokens: false, recent: true },
+  access: { by: 'project', role: 'admin', tokens: false },
+  effects: ['erasure'],
   answers: { 202: { description: 'The person is erased', schema: ErasureView } },
 })
 

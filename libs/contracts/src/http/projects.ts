@@ -27,6 +27,7 @@ export const createProject = defineOperation({
   summary: 'Create a project, as its owner',
   description: 'A user who owns no project gets a new tenant.',
   access: { by: 'session' },
+  effects: [],
   body: NewProject,
   answers: { 201: project, ...notFound },
 })
@@ -59,6 +60,7 @@ export const updateProject = defineOperation({
   tag,
   summary: 'Rename a project',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   body: ProjectPatch,
   answers: { 200: project },
 })
@@ -71,7 +73,8 @@ export const archiveProject = defineOperation({
   summary: 'Archive a project',
   description:
     'The project disappears at once, and every process refuses its keys within 5 seconds. Its data is kept.',
-  access: { by: 'project', role: 'owner', tokens: false, recent: true },
+  access: { by: 'project', role: 'owner', tokens: false },
+  effects: ['erasure'],
   answers: { 204: { description: 'Archived' } },
 })
 
@@ -103,6 +106,7 @@ export const removeDemoData = defineOperation({
     'data does not change. Without demo data nothing happens. While it is still being added the answer is ' +
     '503.',
   access: { by: 'project', role: 'admin' },
+  effects: ['deletion'],
   answers: { 204: { description: 'The demo data is removed' } },
 })
 

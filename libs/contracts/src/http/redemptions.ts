@@ -40,6 +40,7 @@ export const rollBackRedemption = defineOperation({
     'reports the rollback. With `amount` or `items` only a part of the discount is rolled back: it returns to the ' +
     'budget, and the coupon stays redeemed. Both name the state in all, so a request can be repeated.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: Type.Object({
     reason: Type.Optional(Type.String({ maxLength: 500 })),
     amount: Type.Optional(

@@ -51,6 +51,7 @@ export const replayRejectedEvent = defineOperation({
   tag,
   summary: 'Replay a rejected event',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: {
     202: rejected,
     422: { description: 'The event still does not match its definition', schema: Unprocessable },
@@ -67,6 +68,7 @@ export const replayRejectedEvents = defineOperation({
   description:
     'Replays up to 1,000 records per request, without those that were replayed before. While `remaining` is not 0, continue with `nextCursor`.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: Type.Object({
     ...replayFilter,
     eventName: equalTo('Those of this name.'),

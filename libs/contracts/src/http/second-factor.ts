@@ -57,7 +57,6 @@ const RecoveryCodesView = Type.Object({
 const tag = 'Accounts'
 const path = '/api/auth/second-factor'
 const access = { by: 'session', tokens: false } as const
-const recent = { ...access, recent: true } as const
 const wrongCode = {
   422: { description: 'The code is wrong, was used or has expired', schema: Unprocessable },
 }
@@ -95,6 +94,7 @@ export const reauthenticate = defineOperation({
     'For operations that answer 403 with `code: reauthentication_required`: they are allowed for 10 minutes after it, and ' +
     'after a sign-in.',
   access,
+  effects: [],
   limited: true,
   body: Reauthentication,
   answers: { 204: { description: 'Proved' }, ...wrongCode },
@@ -118,7 +118,8 @@ export const startSecondFactor = defineOperation({
   summary: 'Create a secret for an authenticator app',
   description:
     'It counts after a code of it was confirmed, and then replaces an earlier one. Another call replaces the secret.',
-  access: recent,
+  access,
+  effects: ['signIn'],
   answers: {
     201: {
       description: 'The secret',
@@ -139,7 +140,8 @@ export const confirmSecondFactor = defineOperation({
   summary: 'Confirm the secret with a code of the authenticator app',
   description:
     'From now on a sign-in needs a code. All other sessions end, earlier recovery codes are replaced, and the user is notified by email.',
-  access: recent,
+  access,
+  effects: ['signIn'],
   limited: true,
   body: Type.Object({ code }),
   answers: { 200: { description: 'The recovery codes', schema: RecoveryCodesView }, ...wrongCode },
@@ -152,7 +154,8 @@ export const renewRecoveryCodes = defineOperation({
   tag,
   summary: 'Replace the recovery codes',
   description: 'The user is notified by email.',
-  access: recent,
+  access,
+  effects: ['signIn', 'secret'],
   answers: {
     200: { description: 'The recovery codes', schema: RecoveryCodesView },
     422: { description: 'The user has no second factor', schema: Unprocessable },
@@ -166,7 +169,8 @@ export const removeSecondFactor = defineOperation({
   tag,
   summary: 'Remove the second factor',
   description: 'All other sessions end, and the user is notified by email.',
-  access: recent,
+  access,
+  effects: ['signIn'],
   answers: {
     204: { description: 'A sign-in needs the password only' },
     422: { description: 'A tenant of the user requires it', schema: Unprocessable },

@@ -103,6 +103,7 @@ export const createSegment = defineOperation({
     'A named group of people for the conditions of decision rules: `{ "segment": "<key>" }` is true for its members. ' +
     'A segment cannot refer to another one.',
   access: editor,
+  effects: [],
   body: NewSegment,
   answers: { 201: segment },
 })
@@ -136,6 +137,7 @@ export const updateSegment = defineOperation({
   summary: 'Change the name or the condition of a segment',
   description: 'Decisions apply the new condition at once. Its key does not change.',
   access: editor,
+  effects: [],
   body: SegmentPatch,
   answers: { 200: segment },
 })
@@ -147,6 +149,7 @@ export const deleteSegment = defineOperation({
   tag,
   summary: 'Delete a segment',
   access: editor,
+  effects: [],
   answers: {
     204: { description: 'Deleted' },
     409: {

@@ -26,6 +26,9 @@ type Unsettable<T> = {
 type SettingsPatch = Unsettable<Static<typeof ProjectSettings>>
 const SettingsPatch = Type.Unsafe<SettingsPatch>(unsettable(ProjectSettings))
 
+const daysOf = (retentionDays: unknown): number =>
+  typeof retentionDays === 'number' ? retentionDays : Number.POSITIVE_INFINITY
+
 const tag = 'Settings'
 const path = '/api/projects/{projectId}/settings'
 
@@ -47,6 +50,27 @@ export const updateSettings = defineOperation({
   summary: 'Replace the settings that the body names',
   description: 'Changes apply in every process within 5 seconds. Null resets a setting to its default.',
   access: { by: 'project', role: 'admin' },
+  effects: [
+    {
+      effect: 'deletion',
+      described: 'A shorter `retentionDays`',
+      when: ({ body, before }) =>
+        daysOf(body.retentionDays ?? before.retentionDays) < daysOf(before.retentionDays),
+    },
+    {
+      effect: 'destination',
+      described: '`archiveEvents: true`',
+      when: ({ body, before }) => body.archiveEvents === true && before.archiveEvents !== true,
+    },
+    {
+      effect: 'secret',
+      described: 'Another `identityVerification` than `required`',
+      when: ({ body, before }) =>
+        before.identityVerification === 'required' &&
+        body.identityVerification !== undefined &&
+        body.identityVerification !== 'required',
+    },
+  ],
   body: SettingsPatch,
   answers: { 200: { description: 'All settings', schema: ProjectSettings } },
 })
@@ -66,6 +90,7 @@ export const getIdentitySecret = defineOperation({
   description:
     '`userHash` is the HMAC-SHA-256 of the user id by this secret, as hex. The secret is created when it is first read.',
   access: { by: 'project', role: 'admin', tokens: false },
+  effects: ['secret'],
   answers: { 200: { description: 'The secret', schema: IdentitySecret } },
 })
 
@@ -77,6 +102,7 @@ export const rotateIdentitySecret = defineOperation({
   summary: 'Replace the secret that user hashes are computed with',
   description: 'Every process refuses hashes of the old secret within 5 seconds.',
   access: { by: 'project', role: 'admin', tokens: false },
+  effects: ['secret'],
   answers: { 200: { description: 'The new secret', schema: IdentitySecret } },
 })
 

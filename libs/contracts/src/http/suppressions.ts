@@ -40,6 +40,7 @@ export const createSuppression = defineOperation({
   summary: 'Suppress an email address',
   description: 'An existing suppression does not change.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: NewSuppression,
   answers: { 201: suppression, 200: { ...suppression, description: 'The address was already suppressed' } },
 })
@@ -51,6 +52,7 @@ export const deleteSuppression = defineOperation({
   tag,
   summary: 'Remove a suppression',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 204: { description: 'The suppression was removed' } },
 })
 

@@ -39,6 +39,13 @@ export const updateTenantProfile = defineOperation({
     'For owners of one of its projects. `requiresSecondFactor` needs an owner who has a second factor and has signed in or ' +
     'proved who they are within 10 minutes, without an access token.',
   access: { by: 'session' },
+  effects: [
+    {
+      effect: 'signIn',
+      described: 'The setting `requiresSecondFactor`',
+      when: ({ body }) => body.requiresSecondFactor !== undefined,
+    },
+  ],
   query: Type.Object({ tenantId }),
   body: Type.Object({
     name: Type.Optional(Name),

@@ -174,6 +174,7 @@ export const createWebhook = defineOperation({
     'Active unless said otherwise. Messages follow Standard Webhooks and arrive at least once: receivers ignore a ' +
     '`webhook-id` that they know. What was received before it became active is not delivered, nor are backfills.',
   access: { by: 'project', role: 'admin' },
+  effects: ['destination'],
   body: NewWebhook,
   answers: { 201: withSecret },
 })
@@ -208,6 +209,13 @@ export const updateWebhook = defineOperation({
   description:
     'What waits goes to the new URL. A paused webhook gets nothing; what waits is sent once it is active again.',
   access: { by: 'project', role: 'admin' },
+  effects: [
+    {
+      effect: 'destination',
+      described: 'Another `url`',
+      when: ({ body, before }) => body.url !== undefined && body.url !== before.url,
+    },
+  ],
   body: WebhookPatch,
   answers: { 200: webhook },
 })
@@ -219,6 +227,7 @@ export const deleteWebhook = defineOperation({
   tag,
   summary: 'Delete a webhook and its deliveries',
   access: { by: 'project', role: 'admin' },
+  effects: [],
   answers: { 204: { description: 'Deleted' } },
 })
 
@@ -229,7 +238,8 @@ export const rotateWebhookSecret = defineOperation({
   tag,
   summary: 'Give a webhook a new secret',
   description: 'During the overlap every message has a signature by each secret.',
-  access: { by: 'project', role: 'admin' },
+  access: { by: 'project', role: 'admin', tokens: false },
+  effects: ['secret'],
   body: Rotation,
   answers: { 200: withSecret },
 })
@@ -242,6 +252,7 @@ export const testWebhook = defineOperation({
   summary: 'Send a test message',
   description: 'At most 10 a minute in a project. It is sent once, for any status of the webhook.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   limited: true,
   answers: { 202: delivery },
 })
@@ -256,6 +267,7 @@ export const replayWebhook = defineOperation({
     'One replay of a webhook at a time, of at most 100,000 deliveries. They keep their `webhook-id`, and are queued in ' +
     'portions of 1,000 while fewer than 1,000 deliveries of the webhook wait.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   body: Replay,
   answers: {
     202: { description: 'The replay that was started', schema: ReplayView },
@@ -282,6 +294,7 @@ export const cancelWebhookReplay = defineOperation({
   summary: 'Cancel the running replay',
   description: 'A replay begins after 2 s. What it has queued is sent. 404 when none is running.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 204: { description: 'Canceled' } },
 })
 
@@ -305,6 +318,7 @@ export const redeliverWebhookDelivery = defineOperation({
   summary: 'Send a delivery again',
   description: 'It keeps its `webhook-id`. A waiting one is sent at once.',
   access: { by: 'project', role: 'editor' },
+  effects: [],
   answers: { 202: delivery, 422: paused },
 })
 
