@@ -51,7 +51,10 @@ If it is yours, open this page to confirm the address:
 
 ${pages}/verify-email?token=${token}
 
-The link is valid once and for 24 hours. If the account is not yours, ignore this email.
+The link is valid once and for 24 hours. If you did not register, do not confirm it: ignore this
+email, or set a password of your own, which removes what was set up in the account:
+
+${pages}/forgot-password
 `,
   }),
   access_token_created: ({ recipient, at, pages }) => ({

@@ -156,7 +156,9 @@ describe.skipIf(!services)('an account', () => {
         })
         expect((await login(email, NEW_PASSWORD, browser)).status).toBe(200)
         const path = `/api/projects/${projectId}/audit-log?operation=resetPassword`
-        const entries = (await (await browser.request('GET', path)).json()) as { data: { fields: string[] }[] }
+        const entries = (await (await browser.request('GET', path)).json()) as {
+          data: { fields: string[] }[]
+        }
         expect(entries.data.map(({ fields }) => fields.toSorted())).toEqual([
           ['apiKeys', 'identities', 'invitations', 'oidcProviders', 'secondFactor', 'webhooks'],
         ])

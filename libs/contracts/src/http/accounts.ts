@@ -43,7 +43,7 @@ const PasswordReset = Type.Object({ token: MailedToken, password: NewPassword })
 const EmailVerification = Type.Object({ token: MailedToken })
 const PasswordChange = Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword })
 
-const SessionView = Type.Object({
+export const SessionView = Type.Object({
   id: Id,
   current: Type.Boolean({ description: 'Whether it is the session of this request.' }),
   userAgent: NullableString,
