@@ -41,7 +41,12 @@ export const createIngestGateway = (platform: Platform): Service => {
       identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
-      ...segmentRoutes({ apiKeys, limitRequests: limits.track, collectMessages }),
+      ...segmentRoutes({
+        apiKeys,
+        limitRequests: limits.track,
+        limitPeople: limits.people,
+        collectMessages,
+      }),
     ],
     loops: [everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool)],
   }

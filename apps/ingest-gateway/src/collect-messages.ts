@@ -11,6 +11,7 @@ import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Change, createIdentify, Sender as Identifier } from './identify.ts'
 import { eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
+import type { LimitedPeople } from './limits.ts'
 import type { createTrackEvents } from './track-events.ts'
 
 /** A parsed body of Segment's protocol, and the call of its path; undefined for a batch. */
@@ -22,6 +23,8 @@ type MessageSender = Sender & Identifier & { isBrowser: boolean }
 type MessageOptions = IntakeOptions & {
   /** Called with the number of changes of people, before they are made. */
   onPersonChanges: (count: number) => void
+  /** Which of the changes of people the limits of the sender allow. */
+  limitPeople: (changes: readonly Change[]) => Promise<LimitedPeople>
 }
 
 type Deps = Pick<ReturnType<typeof createIdentify>, 'changePeople'> & {
@@ -40,7 +43,8 @@ const MAX_REFUSED = 1_000
  * Accepts messages of Segment's protocol: writes the people in them, and puts their events into the queue. Resolves when
  * the people are written and the events are durable. A message that is not valid is quarantined. People are written
  * first, so that events see them.
- * @throws AppError queue_unavailable or store_unavailable; the request can then be repeated as a whole
+ * @throws AppError queue_unavailable or store_unavailable; the request can then be repeated as a whole. rate_limited for
+ * one message; those of a batch that are over a limit are quarantined, so that its events are not lost
  */
 export const createCollectMessages =
   ({ projectConfigs, changePeople, trackEvents, clock }: Deps) =>
@@ -57,9 +61,16 @@ export const createCollectMessages =
       if (message.personChange || message.event) collected.push({ ...message, isRefused: false })
     }
 
-    const changing = collected.flatMap((message) =>
+    const wanted = collected.flatMap((message) =>
       message.personChange ? [{ message, change: personOf(message.personChange) }] : [],
     )
+    const { allowed, error: overLimit } = await options.limitPeople(wanted.map(({ change }) => change))
+    const changing = wanted.filter((_one, index) => allowed[index])
+    if (changing.length < wanted.length && request.call !== undefined) throw overLimit
+    for (const { message } of wanted.filter((_one, index) => !allowed[index])) {
+      message.isRefused = true
+      quarantine.add(message, [{ field: '', rule: 'structure', message: overLimit.message }])
+    }
     options.onPersonChanges(changing.length)
     await changePeople(
       sender,

@@ -32,11 +32,13 @@ import {
   route,
 } from '@waymark/service-kit'
 import type { createCollectMessages } from './collect-messages.ts'
+import type { createLimits } from './limits.ts'
 import { intakeOptions, senderOf } from './track-routes.ts'
 
 type Deps = {
   apiKeys: Platform['apiKeys']
   limitRequests: LimitRequests
+  limitPeople: ReturnType<typeof createLimits>['people']
   collectMessages: ReturnType<typeof createCollectMessages>
 }
 
@@ -87,6 +89,7 @@ const messageRoute = (
   {
     apiKeys,
     limitRequests,
+    limitPeople,
     collectMessages,
     call,
     backfill,
@@ -108,6 +111,7 @@ const messageRoute = (
       await collectMessages({ body: body.value, call }, from, {
         ...intakeOptions(request, body),
         backfill,
+        limitPeople: (changes) => limitPeople(sender.apiKey, request, changes),
         onPersonChanges: (count) => extendDeadline(request, personChangesMs(count)),
       })
       return { body: SUCCESS }
@@ -122,19 +126,22 @@ const messageRoute = (
   )
 
 /** A valid key, and the body if it was read to find the key. */
-type Sender = { apiKey: KeyCall['apiKey']; body?: JsonBody }
+type ApiKey = KeyCall['apiKey']
+type Sender = { apiKey: ApiKey; body?: JsonBody }
 
 const SCOPE = 'events:write'
 const KEY_NAME = 'writeKey'
 
 /**
- * The key of a request: the user name of HTTP Basic, the headers of all other endpoints, or `writeKey` in the query or
- * the body.
+ * The key of a request: the user name of HTTP Basic, the headers of all other endpoints, or `writeKey` in the query, where
+ * only keys of kind `pub` are allowed, or the body.
  * @throws AppError unauthorized, forbidden, or payload_too_large for a body that is read for its key
  */
 const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): Promise<Sender> => {
-  const given = keyOf(request)
-  if (given) return { apiKey: await allowApiKey(apiKeys, SCOPE, request, given) }
+  const inHeaders = keyInAnyHeader(request)
+  if (inHeaders) return { apiKey: await allowApiKey(apiKeys, SCOPE, request, inHeaders) }
+  const inQuery = keyInQuery(request)
+  if (inQuery) return { apiKey: requirePublic(await allowApiKey(apiKeys, SCOPE, request, inQuery)) }
   const body = await readBody(request).catch((error: unknown) => {
     // A client without a valid key only learns that the body is too large, and no other problem of it.
     if (error instanceof AppError && error.code === 'payload_too_large') throw error
@@ -144,9 +151,20 @@ const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): 
   return { apiKey, ...(body && { body }) }
 }
 
-/** The key in the headers or the query of a request. */
-const keyOf = (request: HttpRequest): string | undefined =>
-  basicUser(request) ?? keyInHeaders(request) ?? queryOf(request.url)?.get(KEY_NAME) ?? undefined
+const keyInAnyHeader = (request: HttpRequest): string | undefined =>
+  basicUser(request) ?? keyInHeaders(request)
+
+const keyInQuery = ({ url }: HttpRequest): string | undefined => queryOf(url)?.get(KEY_NAME) ?? undefined
+
+/** Refuses a secret key in a URL, which proxies and browsers log. @throws AppError forbidden */
+const requirePublic = (apiKey: ApiKey): ApiKey => {
+  if (apiKey.kind === 'pub') return apiKey
+  throw new AppError(
+    'forbidden',
+    'A key of kind sec is not taken in a URL, which proxies log: send it as the user name of HTTP Basic, as X-API-Key ' +
+      'or as Authorization: Bearer, and rotate this one',
+  )
+}
 
 const readBody = (request: HttpRequest): Promise<JsonBody> =>
   readJsonBody(request, MAX_SEGMENT_BODY_BYTES, { numbers: 'any', anyType: true })
@@ -175,7 +193,7 @@ const writeKeyOf = (value: unknown): string | undefined => {
 const settingsRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
   route(segmentSettings, async (request) => {
     const { writeKey = '' } = request.params
-    await allowUnlessUnknown(apiKeys, request, writeKey)
+    await allowUnlessUnknown(apiKeys, request, writeKey, { inUrl: true })
     const host = hostOf(request)
     if (host === undefined) throw new AppError('bad_request', 'The Host header is missing')
     return {
@@ -198,8 +216,9 @@ const settingsRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
 /** What RudderStack's SDKs for browsers and apps ask their control plane for: a source without destinations. */
 const sourceConfigRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
   route(rudderSourceConfig, async (request) => {
-    const writeKey = keyOf(request) ?? ''
-    await allowUnlessUnknown(apiKeys, request, writeKey)
+    const inHeaders = keyInAnyHeader(request)
+    const writeKey = inHeaders ?? keyInQuery(request) ?? ''
+    await allowUnlessUnknown(apiKeys, request, writeKey, { inUrl: inHeaders === undefined })
     return {
       headers: { 'Cache-Control': 'private, max-age=120' },
       body: {
@@ -221,9 +240,11 @@ const allowUnlessUnknown = async (
   apiKeys: Platform['apiKeys'],
   request: HttpRequest,
   writeKey: string,
+  { inUrl }: { inUrl: boolean },
 ): Promise<void> => {
   try {
-    await allowApiKey(apiKeys, SCOPE, request, writeKey)
+    const apiKey = await allowApiKey(apiKeys, SCOPE, request, writeKey)
+    if (inUrl) requirePublic(apiKey)
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'store_unavailable') throw error
   }

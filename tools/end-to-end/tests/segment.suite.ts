@@ -162,7 +162,8 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     const { apiKey } = waymark
     await accepted('/v1/track', message(), { Authorization: `Bearer ${apiKey}` })
     await accepted('/v1/track', message(), { 'X-API-Key': apiKey, Authorization: '' })
-    await accepted(`/v1/track?writeKey=${apiKey}`, message(), none)
+    const inUrl = await createKey()
+    await accepted(`/v1/track?writeKey=${inUrl}`, message(), none)
     await accepted('/v1/track', message({ writeKey: apiKey }), none)
     await accepted('/v1/batch', { batch: [message()], writeKey: apiKey }, none)
     const statusOf = async (body: unknown, headers: Record<string, string>) =>
