@@ -1,4 +1,5 @@
-import { AppError, storeUnavailable } from '@waymark/contracts'
+import { hash } from 'node:crypto'
+import { type ApiKeyKind, AppError, storeUnavailable } from '@waymark/contracts'
 import type { Commit, Database } from '@waymark/database'
 import type { ClientBase } from 'pg'
 
@@ -12,18 +13,38 @@ export const provisional = (status: number, body: object): Answer => ({
   provisional: true,
 })
 
-/** The client's key of a request, and a hash of its body. */
-export type IdempotentRequest = { projectId: string; key: string; requestHash: string; at: Date }
+/** The client's key of a request, the kind of the API key that sent it, and a hash of its body. */
+export type IdempotentRequest = {
+  projectId: string
+  key: string
+  keyKind: ApiKeyKind
+  requestHash: string
+  at: Date
+}
+
+/**
+ * The key as stored: a page must not get the answer of a server that used the same key, and clients put ids of people and
+ * orders into keys, which an erasure would not find.
+ */
+const storedKeyOf = ({ key, keyKind }: Pick<IdempotentRequest, 'key' | 'keyKind'>): string =>
+  hash('sha256', `${keyKind} ${key}`, 'base64url')
+
+/** The key as the version before stored it, for servers; null for pages. Remove it one release later. */
+const earlierKeyOf = ({ key, keyKind }: Pick<IdempotentRequest, 'key' | 'keyKind'>): string | null =>
+  keyKind === 'sec' ? key : null
 
 /** How long answers are kept, in ms. */
 const KEPT_MS = 48 * 60 * 60_000
 const FORGET_ROWS = 5_000
 
 const BEGIN = `
-  INSERT INTO coupon.idempotency_keys (project_id, key, request_hash, created_at) VALUES ($1, $2, $3, $4)
+  INSERT INTO coupon.idempotency_keys (project_id, key, request_hash, created_at)
+  SELECT $1::uuid, $2, $3, $4::timestamptz
+  WHERE NOT EXISTS (SELECT FROM coupon.idempotency_keys WHERE project_id = $1::uuid AND key = $5::text)
   ON CONFLICT DO NOTHING`
-const RECALL =
-  'SELECT request_hash, status, body FROM coupon.idempotency_keys WHERE project_id = $1 AND key = $2'
+const RECALL = `
+  SELECT request_hash, status, body FROM coupon.idempotency_keys
+  WHERE project_id = $1 AND key IN ($2, $3::text) ORDER BY key = $2 DESC LIMIT 1`
 const KEEP = 'UPDATE coupon.idempotency_keys SET status = $3, body = $4 WHERE project_id = $1 AND key = $2'
 const RELEASE = 'DELETE FROM coupon.idempotency_keys WHERE project_id = $1 AND key = $2'
 const FORGET = `
@@ -40,13 +61,14 @@ type StoredAnswer = { request_hash: string; status: number; body: string }
  */
 export const answerOnce = async (
   { client, commit }: { client: ClientBase; commit: Commit },
-  { projectId, key, requestHash, at }: IdempotentRequest,
+  { projectId, requestHash, at, ...sent }: IdempotentRequest,
   work: () => Promise<Answer>,
 ): Promise<Answer & { replayed: boolean }> => {
+  const [key, earlierKey] = [storedKeyOf(sent), earlierKeyOf(sent)]
   const begun = await client.query({
     name: 'begin-idempotent',
     text: BEGIN,
-    values: [projectId, key, requestHash, at],
+    values: [projectId, key, requestHash, at, earlierKey],
   })
   if (begun.rowCount === 1) {
     const { status, body, provisional } = await work()
@@ -61,7 +83,7 @@ export const answerOnce = async (
   const { rows } = await client.query<StoredAnswer>({
     name: 'recall-answer',
     text: RECALL,
-    values: [projectId, key],
+    values: [projectId, key, earlierKey],
   })
   const [kept] = rows
   // Deleted between the two statements, so the client may retry.

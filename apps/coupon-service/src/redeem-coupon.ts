@@ -34,8 +34,8 @@ import { stateRefusalOf, withCounts } from './state-refusal.ts'
  * which ids belong to one profile.
  */
 export type Redeemer = { projectId: string; device: ClientDevice; hidesProfile?: boolean }
-/** The idempotency key of a request and a hash of its body. */
-type Idempotency = Pick<IdempotentRequest, 'key' | 'requestHash'>
+/** The idempotency key of a request, the kind of its API key and a hash of its body. */
+type Idempotency = Pick<IdempotentRequest, 'key' | 'keyKind' | 'requestHash'>
 
 /** How long a request waits for concurrent redemptions, in ms, before the answer is 503. */
 const LOCK_TIMEOUT_MS = 2_000

@@ -35,7 +35,13 @@ export const redeemRoute = ({ redeemCoupon, ...deps }: Deps): Route =>
     const key = parseIdempotencyKey(given === undefined ? undefined : String(given))
     const request = parseRedeem(value)
     const idempotency =
-      key === undefined ? undefined : { key, requestHash: hash('sha256', canonicalJson(value), 'base64url') }
+      key === undefined
+        ? undefined
+        : {
+            key,
+            keyKind: call.apiKey.kind,
+            requestHash: hash('sha256', canonicalJson(value), 'base64url'),
+          }
     const { status, body, replayed } = await redeemCoupon(redeemerOf(call), request, idempotency)
     return {
       status,

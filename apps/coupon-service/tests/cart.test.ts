@@ -41,7 +41,8 @@ describe.skipIf(!services)('carts', () => {
     createValidateCart({ db, clock: Date.now })(projectId, parseCart({ ...cart, ...body }))
   const redeem = async (body: Record<string, unknown>, key?: string, where = db) => {
     const redeemCoupon = createRedeemCoupon({ db: where, projectConfigs, clock: Date.now })
-    const idempotency = key === undefined ? undefined : { key, requestHash: JSON.stringify(body) }
+    const idempotency =
+      key === undefined ? undefined : { key, keyKind: 'sec' as const, requestHash: JSON.stringify(body) }
     const {
       status,
       body: text,

@@ -40,14 +40,15 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
   const createKey = async (
     scopes: ApiKeyScope[],
     requestsPerMinute: number | null = null,
+    kind: 'pub' | 'sec' = 'sec',
   ): Promise<string> => {
-    const { key, keyId, secretHash } = generateApiKey('sec')
+    const { key, keyId, secretHash } = generateApiKey(kind)
     const data = {
       id: uuidv7(),
       keyId,
       projectId,
       name: 'k',
-      kind: 'sec',
+      kind,
       scopes,
       requestsPerMinute,
       secretHash: new Uint8Array(secretHash),
@@ -83,6 +84,20 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     const refused = await redeem({ code: 'hello' })
     expect(refused.status).toBe(409)
     expect(await refused.json()).toEqual({ error: expect.any(String), reason: 'already_redeemed' })
+  })
+
+  it('does not show a page the answer to a server with the same idempotency key', async () => {
+    await createPool(platform.db, projectId, { codes: ['SERVER'] })
+    const headers = { 'Idempotency-Key': 'user-1 order-1' }
+    const body = { code: 'server', userId: 'user-1' }
+    expect((await redeem(body, headers)).status).toBe(200)
+    const page = await createKey(['coupons:redeem'], null, 'pub')
+    const replayed = await redeem(body, { ...headers, 'X-API-Key': page })
+    expect([replayed.status, replayed.headers.get('Idempotent-Replayed')]).toEqual([409, null])
+    expect(await replayed.json()).toEqual({ error: expect.any(String), reason: 'already_redeemed' })
+    // Keys often name people.
+    const stored = await platform.db.prisma.couponIdempotencyKey.findMany({ where: { projectId } })
+    expect(stored.filter(({ key }) => key.includes('user-1'))).toEqual([])
   })
 
   it('recognizes a repeated request with another order of members and other white space', async () => {

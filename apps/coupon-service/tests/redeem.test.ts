@@ -52,7 +52,7 @@ describe.skipIf(!services)('redeeming', () => {
     requestHash = JSON.stringify(body),
   ) => {
     const redeem = createRedeemCoupon({ db: where, projectConfigs, clock: () => now })
-    const idempotency = key === undefined ? undefined : { key, requestHash }
+    const idempotency = key === undefined ? undefined : { key, keyKind: 'sec' as const, requestHash }
     const { body: text, ...rest } = await redeem({ projectId, device }, parseRedeem(body), idempotency)
     return { ...rest, text, body: JSON.parse(text) }
   }
@@ -258,6 +258,18 @@ describe.skipIf(!services)('redeeming', () => {
         })
       }
       expect(await count('attempts')).toBe(1)
+    })
+
+    it('repeats an answer that the version before stored', async () => {
+      await createPool(db, projectId, { codes: ['BEFORE'] })
+      const first = await redeem({ code: 'BEFORE' }, 'key')
+      await db.pool.query("UPDATE coupon.idempotency_keys SET key = 'key' WHERE project_id = $1", [projectId])
+      expect(await redeem({ code: 'BEFORE' }, 'key')).toMatchObject({
+        status: 200,
+        replayed: true,
+        text: first.text,
+      })
+      expect(await count('idempotency_keys')).toBe(1)
     })
 
     it('does not store a 404: a repeat redeems a coupon that exists by then', async () => {

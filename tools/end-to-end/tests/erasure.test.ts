@@ -319,13 +319,13 @@ describe.skipIf(!services)('erasing a person', () => {
       kind: 'pub',
       scopes: ['coupons:redeem'],
     })
-    const [redeemed, idempotencyKey] = [redemption(), randomUUID()]
+    const [redeemed, idempotencyKey] = [redemption(), `${mark} ${randomUUID()}`]
     const redeemOnce = () =>
       call('POST', '/api/v1/coupons/redeem', redeemed, {
         'X-API-Key': `${browserKey.body.key}`,
         'Idempotency-Key': idempotencyKey,
       })
-    const listKey = randomUUID()
+    const listKey = `${mark} ${randomUUID()}`
     const { code, ...cart } = redemption()
     const redeemList = () =>
       call(
