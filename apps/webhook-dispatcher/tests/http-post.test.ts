@@ -146,6 +146,25 @@ describe('a request to an endpoint', () => {
     })
   })
 
+  it('says the same of a name that does not exist, does not resolve or leads to a private address', async () => {
+    const fail = (code: string) => async () => {
+      throw Object.assign(new Error(code), { code })
+    }
+    const resolvers: ResolveHost[] = [
+      async () => ['10.0.0.1'],
+      async () => [],
+      fail('ENOTFOUND'),
+      fail('ENODATA'),
+      fail('ESERVFAIL'),
+      fail('ETIMEOUT'),
+    ]
+    const outcomes = await Promise.all(
+      resolvers.map((resolveHost) => poster({ allow: false, resolveHost })('http://db.internal')),
+    )
+    expect(outcomes).toEqual(resolvers.map(() => REFUSED))
+    expect(new Set(outcomes.map((outcome) => JSON.stringify(outcome))).size).toBe(1)
+  })
+
   it.each([MAX_WEBHOOK_RESPONSE_BYTES - 1, MAX_WEBHOOK_RESPONSE_BYTES, MAX_WEBHOOK_RESPONSE_BYTES + 1])(
     'keeps at most 2 KiB of an answer of %i bytes',
     async (bytes) => {

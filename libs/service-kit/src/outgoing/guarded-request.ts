@@ -25,7 +25,11 @@ export type GuardedRequest = {
 const DNS_TIMEOUT_MS = 3_000
 /** Idle connections are closed before most servers close them. */
 const IDLE_MS = 4_000
-const REFUSED = 'the host has a private, loopback, link-local or reserved address'
+// One text for names that lead to private addresses and names that do not exist: otherwise it would show which names the
+// network of the deployment has.
+const REFUSED =
+  'the host has no public address: its name does not exist or does not resolve now, or has a private, loopback, ' +
+  'link-local or reserved address'
 
 /** The host may not be called. */
 export class RefusedAddressError extends Error {}
@@ -43,8 +47,11 @@ export const createGuardedRequests = ({
     if (!allowPrivateAddresses && !addresses.every(isPublicAddress)) throw new RefusedAddressError(REFUSED)
   }
   const resolveChecked = async (hostname: string) => {
-    const addresses = await resolveHost(hostname)
-    if (addresses.length === 0) throw new Error('the host name has no address')
+    const addresses = await resolveHost(hostname).catch((error: unknown) => {
+      if (allowPrivateAddresses) throw error
+      return []
+    })
+    if (addresses.length === 0) throw new RefusedAddressError(REFUSED)
     requireAllowed(addresses)
     return addresses.map((address) => ({ address, family: isIP(address) }))
   }
