@@ -119,6 +119,28 @@ describe.skipIf(!services)('the sender of emails', () => {
     expect(statuses).toEqual([201, 200, 201, 429])
   })
 
+  it('can be verified by its owner although strangers have used up the links of the day', async () => {
+    const domain = `${randomUUID()}.example`
+    const stranger = await management.register()
+    const foreign = stranger.account.projects[0]?.id ?? ''
+    const request = (as: Browser, project: string) =>
+      ask('POST', 'email-senders', { sender: domain }, as, project)
+    const statuses: number[] = []
+    for (let n = 0; n < 4; n++) statuses.push((await request(stranger, foreign)).status)
+    expect(statuses).toEqual([201, 200, 200, 429])
+    const mine = await management.register(`ann@${domain}`)
+    const own = mine.account.projects[0]?.id ?? ''
+    // An address that anyone could have registered proves nothing.
+    expect((await request(mine, own)).status).toBe(429)
+    await management.db.prisma.user.update({
+      where: { email: `ann@${domain}` },
+      data: { emailVerifiedAt: new Date() },
+    })
+    const mineStatuses: number[] = []
+    for (let n = 0; n < 4; n++) mineStatuses.push((await request(mine, own)).status)
+    expect(mineStatuses).toEqual([201, 200, 200, 429])
+  })
+
   it('can be verified with up to five links an hour per tenant', async () => {
     const statuses: number[] = []
     for (let n = 0; n < 6; n++)

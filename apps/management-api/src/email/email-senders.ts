@@ -10,7 +10,10 @@ import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
 
-/** Verification emails for a tenant per hour, and to one recipient per day across all tenants. */
+/**
+ * Verification emails for a tenant per hour, and to one recipient per day: for each tenant that has to do with its domain,
+ * and for all others together.
+ */
 const MAILS_PER_HOUR = 5
 const MAILS_PER_RECIPIENT_AND_DAY = 3
 const HOUR_MS = 3_600_000
@@ -33,6 +36,23 @@ export const emailSenderRoutes = ({
     return requireAllowed(rateLimiter, { bucket, key, limit, windowMs, message })
   }
 
+  /** Whether the tenant has proved the domain of a sender, or a member has confirmed an address in it. */
+  const isOwn = async (tenantId: string, { recipient }: { recipient: string }): Promise<boolean> => {
+    const domain = recipient.slice(recipient.lastIndexOf('@') + 1)
+    const proved = await db.prisma.tenantDomain.findFirst({
+      where: { tenantId, domain, verifiedAt: { not: null } },
+    })
+    if (proved) return true
+    const member = await db.prisma.projectMember.findFirst({
+      where: {
+        project: { tenantId },
+        role: { in: ['admin', 'owner'] },
+        user: { email: { endsWith: `@${domain}` }, emailVerifiedAt: { not: null } },
+      },
+    })
+    return member !== null
+  }
+
   return [
     projectRoute(createEmailSender, async ({ projectId, body }) => {
       const read = parseSender(body.sender)
@@ -49,7 +69,9 @@ export const emailSenderRoutes = ({
       })
       if (known?.verifiedAt) return { body: view(known) }
       await count('sender-mails', tenantId, MAILS_PER_HOUR, HOUR_MS)
-      await count('sender-recipient', read.recipient, MAILS_PER_RECIPIENT_AND_DAY, 24 * HOUR_MS)
+      // A stranger's requests must not use up those of a tenant that has to do with the domain.
+      const mailbox = (await isOwn(tenantId, read)) ? `${tenantId}:${read.recipient}` : read.recipient
+      await count('sender-recipient', mailbox, MAILS_PER_RECIPIENT_AND_DAY, 24 * HOUR_MS)
       return db.prisma.$transaction(async (tx) => {
         await lockQuota(tx, tenantId, 'emailSenders')
         const where = { tenantId_sender: { tenantId, sender: read.sender } }
