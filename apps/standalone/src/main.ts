@@ -4,6 +4,7 @@ import { createDirectoryTransport, createSmtpTransport } from '@waymark/email-co
 import { embeddedPlatform, openArchive, readConfig, runService, startService } from '@waymark/service-kit'
 import { APPS, createAllServices } from './app.ts'
 import { standaloneConfig } from './config.ts'
+import { createDataDir } from './data-dir.ts'
 import { addDemoDataInBackground } from './demo-data/add-demo-data.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
@@ -18,6 +19,7 @@ await runService('standalone', env, async (context) => {
   const config = readConfig(standaloneConfig, context.env)
   const dataDir = path.resolve(config.dataDir)
   if (config.npmScript) stopWithParent(context.scope)
+  await createDataDir(dataDir)
 
   const postgres = await startEmbeddedPostgres({
     dataDir: path.join(dataDir, 'postgres'),
