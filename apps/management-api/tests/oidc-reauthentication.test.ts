@@ -156,6 +156,8 @@ describe.skipIf(!services)('a user who signed in with a provider', () => {
     const path = '/api/auth/oidc/reauthenticate'
     expect(await world.statusOf(company.jar, 'POST', path)).toBe(422)
     expect(await world.statusOf(createJar(), 'POST', path)).toBe(401)
+    // A token needs a recent sign-in.
+    expect(await world.finish(jar, await world.atProvider(jar, await begin(jar)))).toEqual(PROVED)
     const { token } = await world.json<{ token: string }>(
       world.call(jar, 'POST', '/api/auth/access-tokens', {
         name: 'x',

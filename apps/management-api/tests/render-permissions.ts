@@ -38,7 +38,7 @@ const effectsSection = (operations: readonly Operation[]): string => {
     const declaring = operations.flatMap(({ id, effects }) => {
       if (constantEffects(effects).some((one) => one === effect)) return [id]
       const when = conditionalEffects(effects).filter((one) => one.effect === effect)
-      return when.map(({ described }) => `${id} (${described.toLowerCase()})`)
+      return when.map(({ described }) => `${id} (${described})`)
     })
     return `| ${meaning} | ${accessTokens} | ${declaring.join(', ')} |`
   })

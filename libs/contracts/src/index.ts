@@ -45,17 +45,21 @@ export {
 export * from './http/api-keys.ts'
 export * from './http/audit-log.ts'
 export * from './http/cart.ts'
+export { closeObjects } from './http/close-objects.ts'
 export * from './http/conversions.ts'
 export * from './http/coupon-operations.ts'
 export * from './http/coupon-pools.ts'
 export {
+  AttemptView,
   type Budget,
   type CouponRules,
+  CouponView,
   type Discount,
   type GrantedItem,
   MAX_RULE_NAMES,
   MAX_RULES_BYTES,
-  type RedemptionView,
+  PoolView,
+  RedemptionView,
 } from './http/coupon-views.ts'
 export * from './http/coupons.ts'
 export * from './http/dead-letters.ts'
@@ -119,6 +123,7 @@ export {
 } from './http/operation.ts'
 export { operations } from './http/operations.ts'
 export { MAX_PAGE_BYTES } from './http/page.ts'
+export { pick } from './http/pick.ts'
 export * from './http/pipeline-stats.ts'
 export * from './http/profile-view.ts'
 export * from './http/projects.ts'

@@ -1,4 +1,12 @@
-import { changePassword, endOtherSessions, endSession, getAccount, listSessions } from '@waymark/contracts'
+import {
+  changePassword,
+  endOtherSessions,
+  endSession,
+  getAccount,
+  listSessions,
+  pick,
+  SessionView,
+} from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
@@ -24,11 +32,8 @@ export const ownAccountRoutes = ({
     body: await pageOf(
       query,
       (page) =>
-        db.prisma.session.findMany({
-          ...page({ ...sameSignIn(session), expiresAt: { gt: new Date(clock()) } }),
-          omit: { tokenHash: true, userId: true, identityId: true, providerSessionId: true },
-        }),
-      (found) => ({ ...found, current: found.id === session.id }),
+        db.prisma.session.findMany(page({ ...sameSignIn(session), expiresAt: { gt: new Date(clock()) } })),
+      (found) => ({ ...pick(found, SessionView), current: found.id === session.id }),
     ),
   })),
 

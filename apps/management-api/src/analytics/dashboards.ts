@@ -1,8 +1,10 @@
 import {
   createDashboard,
+  DashboardView,
   deleteDashboard,
   getDashboard,
   listDashboards,
+  pick,
   updateDashboard,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
@@ -83,4 +85,4 @@ const requireInsights = async (
     )
 }
 
-const view = ({ projectId: _projectId, ...dashboard }: Dashboard) => dashboard
+const view = (dashboard: Dashboard) => pick(dashboard, DashboardView)

@@ -5,9 +5,11 @@ import {
   deleteInsight,
   getInsight,
   type InsightKind,
+  InsightView,
   LATEST_ANALYTICS_TIME,
   listInsights,
   MAX_QUERY_BYTES,
+  pick,
   requireValid,
   savedQueryValidators,
   updateInsight,
@@ -126,4 +128,4 @@ const belowQuery = ({ details }: AppError): AppError => {
   )
 }
 
-const view = ({ projectId: _projectId, ...insight }: Insight) => insight
+const view = (insight: Insight) => pick(insight, InsightView)

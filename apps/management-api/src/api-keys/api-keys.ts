@@ -1,5 +1,6 @@
 import {
   type ApiKeyScope,
+  ApiKeyView,
   AppError,
   createApiKey,
   DEFAULT_OVERLAP_SECONDS,
@@ -7,6 +8,7 @@ import {
   getApiKey,
   listApiKeys,
   PRODUCTION,
+  pick,
   revokeApiKey,
   rotateApiKey,
   updateApiKey,
@@ -203,7 +205,7 @@ const parseExpiry = (text: string | null, now: number): Date | null => {
   throw unprocessable('expiresAt', 'format', 'must be an RFC 3339 time in the future', text)
 }
 
-const view = ({ projectId: _projectId, secretHash: _secretHash, ...key }: StoredKey) => key
+const view = (key: StoredKey) => pick(key, ApiKeyView)
 
 /** What the `ETag` is made of: a use of the key is not a change. */
 const versionOf = (key: StoredKey) => ({ ...view(key), lastUsedAt: null })

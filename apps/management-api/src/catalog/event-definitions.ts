@@ -2,10 +2,12 @@ import {
   archiveEventDefinition,
   createEventDefinition,
   DEFAULT_SAMPLE_SIZE,
+  EventDefinitionView,
   getEventDefinition,
   inferEventSchema,
   listEventDefinitions,
   listEventDefinitionVersions,
+  pick,
   updateEventDefinition,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
@@ -152,4 +154,4 @@ const keepVersion = async (tx: Transaction, { id, version, schema }: Definition)
 const isTaken = (name: string) =>
   unprocessable('name', 'unique', 'must not be the name of another definition', name)
 
-const view = ({ projectId: _projectId, ...definition }: Definition) => definition
+const view = (definition: Definition) => pick(definition, EventDefinitionView)

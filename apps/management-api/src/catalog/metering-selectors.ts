@@ -4,6 +4,8 @@ import {
   getMeteringSelector,
   listMeteringSelectors,
   MAX_SELECTORS_PER_EVENT,
+  MeteringSelectorView,
+  pick,
 } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
@@ -75,4 +77,4 @@ export const meteringSelectorRoutes = ({ projectRoute, db, quotas }: ManagementD
   }),
 ]
 
-const view = ({ projectId: _projectId, archivedAt: _archivedAt, ...selector }: Selector) => selector
+const view = (selector: Selector) => pick(selector, MeteringSelectorView)

@@ -6,6 +6,8 @@ import {
   getCouponPool,
   listCouponPools,
   MAX_POOL_SIZE,
+  PoolView,
+  pick,
   previewCouponPool,
   topUpCouponPool,
   updateCouponPool,
@@ -48,14 +50,14 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
     const shared = pools.filter(({ kind }) => kind === 'shared').map(({ id }) => id)
     const codes = shared.length === 0 ? [] : await coupons.findMany({ where: { poolId: { in: shared } } })
     const codeOf = new Map(codes.map((coupon) => [coupon.poolId, coupon]))
-    return pools.map(({ projectId: _projectId, count, budgetCurrency, budgetAmount, ...pool }) => {
+    return pools.map((pool) => {
       const coupon = codeOf.get(pool.id)
       return {
-        ...pool,
+        ...pick(pool, PoolView),
         code: coupon ? displayCode(coupon, pool.prefix) : null,
-        redeemed: count?.redeemed ?? 0,
-        budgetAmount: termsOfPool({ ...pool, budgetAmount, budgetCurrency }).budgetAmount,
-        budgetUsedAmount: Number(count?.granted ?? 0),
+        redeemed: pool.count?.redeemed ?? 0,
+        budgetAmount: termsOfPool(pool).budgetAmount,
+        budgetUsedAmount: Number(pool.count?.granted ?? 0),
       }
     })
   }

@@ -1,6 +1,9 @@
 import {
+  AttemptView,
+  CouponView,
   getCoupon,
   listCoupons as listOperation,
+  pick,
   revokeCoupons as revokeOperation,
   updateCoupon,
 } from '@waymark/contracts'
@@ -45,8 +48,7 @@ type Tables = Pick<Prisma.TransactionClient, 'coupon' | 'couponPool' | 'couponRe
 const findCoupon = async ({ coupon: coupons, couponPool }: Tables, projectId: string, id: string) => {
   const found = requireFound(await coupons.findFirst({ where: { id: requireId(id), projectId } }))
   const { prefix } = await couponPool.findUniqueOrThrow({ where: { id: found.poolId } })
-  const { projectId: _projectId, display: _display, ...coupon } = found
-  return { ...coupon, code: displayCode(found, prefix) }
+  return { ...pick(found, CouponView), code: displayCode(found, prefix) }
 }
 
 const withHistory = async (
@@ -59,6 +61,6 @@ const withHistory = async (
   return {
     ...coupon,
     redemptions: redemptions.map((redemption) => viewRedemption(redemption, coupon.code)),
-    attempts: attempts.map(({ projectId: _projectId, couponId: _couponId, ...attempt }) => attempt),
+    attempts: attempts.map((attempt) => pick(attempt, AttemptView)),
   }
 }

@@ -1,6 +1,8 @@
 import {
   type GrantedItem,
   listRedemptions,
+  pick,
+  RedemptionView,
   rollBackRedemption as rollBackOperation,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
@@ -60,11 +62,8 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
 type Redemption = Prisma.CouponRedemptionGetPayload<object>
 
 /** A redemption as it is shown. Amounts are limited to what a JSON number holds exactly. */
-export const viewRedemption = (
-  { projectId: _projectId, budgetCharge: _charge, ...redemption }: Redemption,
-  code: string,
-) => ({
-  ...redemption,
+export const viewRedemption = (redemption: Redemption, code: string) => ({
+  ...pick(redemption, RedemptionView),
   code,
   amount: numberOf(redemption.amount),
   discountAmount: numberOf(redemption.discountAmount),

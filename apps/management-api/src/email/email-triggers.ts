@@ -1,9 +1,11 @@
 import {
   archiveEmailTrigger,
   createEmailTrigger,
+  EmailTriggerView,
   getEmailTrigger,
   getEmailTriggerStats,
   listEmailTriggers,
+  pick,
   updateEmailTrigger,
 } from '@waymark/contracts'
 import { Prisma } from '@waymark/database'
@@ -153,4 +155,4 @@ type Checked = { filter: unknown; from: string | null; subject: string; html: st
 
 const jsonOrNull = (filter: unknown) => (filter === null ? Prisma.DbNull : (filter as Prisma.InputJsonValue))
 
-const view = ({ projectId: _projectId, ...trigger }: Trigger) => trigger
+const view = (trigger: Trigger) => pick(trigger, EmailTriggerView)

@@ -1,4 +1,11 @@
-import { canonicalAddress, createSuppression, deleteSuppression, listSuppressions } from '@waymark/contracts'
+import {
+  canonicalAddress,
+  createSuppression,
+  deleteSuppression,
+  listSuppressions,
+  pick,
+  SuppressionView,
+} from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { comparableAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
@@ -43,4 +50,4 @@ export const suppressionRoutes = ({ projectRoute, db }: ManagementDeps): Route[]
   }),
 ]
 
-const view = ({ projectId: _projectId, ...suppression }: Suppression) => suppression
+const view = (suppression: Suppression) => pick(suppression, SuppressionView)

@@ -3,7 +3,9 @@ import {
   AppError,
   acceptInvitation,
   createInvitation,
+  InvitationView,
   listInvitations,
+  pick,
   revokeInvitation,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
@@ -84,10 +86,10 @@ export const invitationRoutes = ({ projectRoute, db, clock, quotas }: Management
   }),
 ]
 
-const view = (invitation: Invitation, now: number) => {
-  const { projectId: _projectId, tokenHash: _tokenHash, ...shown } = invitation
-  return { ...shown, status: statusOf(invitation, now) }
-}
+const view = (invitation: Invitation, now: number) => ({
+  ...pick(invitation, InvitationView),
+  status: statusOf(invitation, now),
+})
 
 const statusOf = ({ acceptedAt, revokedAt, expiresAt }: Invitation, now: number): string => {
   if (acceptedAt) return 'accepted'

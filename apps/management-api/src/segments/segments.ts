@@ -4,9 +4,11 @@ import {
   deleteSegment,
   getSegment,
   listSegments,
+  pick,
   previewSegment,
   SEGMENT_SAMPLE,
   type SegmentCondition,
+  SegmentView,
   updateSegment,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
@@ -142,14 +144,13 @@ const applyChange = async (tx: Prisma.TransactionClient, projectId: string): Pro
 }
 
 /** What the `ETag` is made of: counting earlier events is not a change. */
-const versionOf = ({ projectId: _projectId, ...segment }: SegmentRow) => segment
+const versionOf = (row: SegmentRow) => pick(row, SegmentView)
 
 const viewOf = (row: SegmentRow, pending: ReadonlySet<string>) => {
-  const { createdAt, updatedAt, ...segment } = versionOf(row)
   const countsComplete = eventsCountedBy(row.condition as SegmentCondition).every(
     (event) => !pending.has(event),
   )
-  return { ...segment, countsComplete, createdAt, updatedAt }
+  return { ...pick(row, SegmentView), countsComplete }
 }
 
 const replyOf = (row: SegmentRow, pending: ReadonlySet<string>) => ({

@@ -81,7 +81,7 @@ const Rotation = Type.Object({
   ),
 })
 
-const ApiKeyView = Type.Object({
+export const ApiKeyView = Type.Object({
   id: Id,
   keyId: Type.String({ description: 'The public part of the key.' }),
   name: Type.String(),
@@ -194,7 +194,7 @@ export const updateApiKey = defineOperation({
   effects: [
     {
       effect: 'credential',
-      described: 'Other scopes, origins or a later expiry',
+      described: 'other scopes, origins or a later expiry',
       when: ({ body, before }) => extendsKey(body, before),
     },
   ],

@@ -242,7 +242,7 @@ export const RedemptionView = Type.Object({
 export type RedemptionView = Static<typeof RedemptionView>
 
 /** A refused attempt. */
-const AttemptView = Type.Object({
+export const AttemptView = Type.Object({
   id: Id,
   reason: RedeemRefusalSchema,
   profileId: NullableString,

@@ -43,7 +43,8 @@ export const createEmailSender = defineOperation({
   description:
     'A verification link is sent to the address, or to the postmaster of the domain. It is valid once and for' +
     ' 24 hours. Following it allows all projects of the tenant to send from there. A repeat sends a new link,' +
-    ' which replaces the previous one. At most 5 links per hour and tenant, and 3 per day and recipient.',
+    ' which replaces the previous one. At most 5 links per hour and tenant. A recipient gets 3 a day from a tenant that ' +
+    'has proved the domain or of which an admin has a confirmed address in it, and 3 from all others together.',
   access,
   effects: ['destination'],
   limited: true,

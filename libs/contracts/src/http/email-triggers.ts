@@ -59,7 +59,7 @@ const optional = {
 const NewEmailTrigger = Type.Object({ name: Name, eventName: Name, ...templates, ...optional })
 const EmailTriggerPatch = Type.Partial(NewEmailTrigger)
 
-const EmailTriggerView = Type.Object({
+export const EmailTriggerView = Type.Object({
   id: Id,
   name: Type.String(),
   eventName: Type.String(),

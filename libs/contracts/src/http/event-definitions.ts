@@ -35,7 +35,7 @@ const NewEventDefinition = Type.Object({
 })
 const EventDefinitionPatch = Type.Object({ description: Description, schema: Type.Optional(PropertySchema) })
 
-const EventDefinitionView = Type.Object({
+export const EventDefinitionView = Type.Object({
   id: Id,
   name: Type.String(),
   description: NullableString,
@@ -45,7 +45,7 @@ const EventDefinitionView = Type.Object({
   updatedAt: Timestamp,
 })
 
-const VersionView = Type.Object({
+export const VersionView = Type.Object({
   version: Type.Integer(),
   schema: JsonObject,
   createdAt: Timestamp,

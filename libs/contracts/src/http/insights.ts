@@ -30,7 +30,7 @@ const Query = openObject(
 const NewInsight = Type.Object({ name: Name, kind: Kind, query: Query })
 const InsightPatch = Type.Partial(NewInsight)
 const version = Type.Integer({ description: 'The number of changes.' })
-const InsightView = Type.Object({
+export const InsightView = Type.Object({
   id: Id,
   name: Type.String(),
   kind: Kind,
@@ -45,7 +45,7 @@ const NewDashboard = Type.Object({
   insightIds: orderedIds(MAX_DASHBOARD_INSIGHTS, 'The ids of insights, in display order.'),
 })
 const DashboardPatch = Type.Partial(NewDashboard)
-const DashboardView = Type.Object({
+export const DashboardView = Type.Object({
   id: Id,
   name: Type.String(),
   insightIds: Type.Array(Id),

@@ -8,7 +8,7 @@ import { PageQuery, pageOf } from './page.ts'
 const NewInvitation = Type.Object({ email: Email, role: Role })
 
 const status = ['pending', 'accepted', 'revoked', 'expired'] as const
-const InvitationView = Type.Object({
+export const InvitationView = Type.Object({
   id: Id,
   email: Type.String(),
   role: Role,

@@ -25,7 +25,7 @@ const isStronger = (role: ProjectRole, before: unknown): boolean =>
   ranks.indexOf(role) > ranks.indexOf(before)
 const endsOwnership: ConditionalEffect = {
   effect: 'ownership',
-  described: 'The end of an owner’s membership',
+  described: 'the end of an owner’s membership',
   when: ({ before }) => before.role === 'owner',
 }
 const lastOwner = {
@@ -58,12 +58,12 @@ export const changeMember = defineOperation({
   effects: [
     {
       effect: 'role',
-      described: 'A stronger role',
+      described: 'a stronger role',
       when: ({ body, before }) => isStronger(body.role, before.role),
     },
     {
       effect: 'ownership',
-      described: 'A change of an owner',
+      described: 'a change of an owner',
       when: ({ body, before }) => body.role !== before.role && [body.role, before.role].includes('owner'),
     },
   ],

@@ -20,7 +20,7 @@ const NewMeteringSelector = Type.Object({
   quantityProperty: propertyPath('Where a number of pieces is.'),
 })
 
-const MeteringSelectorView = Type.Object({
+export const MeteringSelectorView = Type.Object({
   id: Id,
   eventName: Type.String(),
   filter: Type.Unknown(),

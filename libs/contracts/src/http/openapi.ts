@@ -217,7 +217,7 @@ const RECENT =
 const describeEffects = ({ effects }: Operation): string => {
   if (constantEffects(effects).length > 0) return ` Needs ${RECENT}`
   const described = conditionalEffects(effects).map((one) => one.described)
-  return described.length > 0 ? ` ${described.join(', or: ')} needs ${RECENT}` : ''
+  return described.length > 0 ? ` Needs the following for ${described.join(', or ')}: ${RECENT}` : ''
 }
 
 const describeAccess = (access: Access): string => {

@@ -60,7 +60,7 @@ const Success = Type.Object({ success: Type.Literal(true) })
 
 const KEYS =
   'For the SDKs of Segment and RudderStack. The key is the user name of HTTP Basic, a bearer token, ' +
-  '`X-API-Key`, or `writeKey` in the body or the query. The body is parsed as JSON for any ' +
+  '`X-API-Key`, or `writeKey` in the body or, for keys of kind `pub`, in the query. The body is parsed as JSON for any ' +
   '`Content-Type`.'
 
 const call = (
@@ -122,7 +122,8 @@ export const segmentSettings = defineOperation({
   path: '/v1/projects/{writeKey}/settings',
   tag,
   summary: 'Read the settings that the browser SDK of Segment asks its CDN for',
-  description: 'The settings make the SDK send to this host.',
+  description:
+    'The settings make the SDK send to this host. Only for keys of kind `pub`, because it is in the URL.',
   access: { by: 'anyone' },
   answers: {
     200: {
@@ -156,7 +157,8 @@ export const rudderSourceConfig = defineOperation({
   summary: 'Read the source configuration that the SDKs of RudderStack for browsers and apps ask for',
   description:
     'It names no destination, so the SDK sends all calls to its data plane: this host. The key is the user name of HTTP ' +
-    'Basic, as the SDKs send it, a bearer token, `X-API-Key`, or `writeKey` in the query; other parameters are ignored.',
+    'Basic, as the SDKs send it, a bearer token, `X-API-Key`, or `writeKey` in the query for keys of kind `pub`; other parameters are ' +
+    'ignored.',
   access: { by: 'anyone' },
   forPrograms: true,
   query: Query,

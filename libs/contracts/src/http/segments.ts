@@ -65,7 +65,7 @@ const SegmentPatch = Type.Object({
   condition: Type.Optional(SegmentConditionSchema),
 })
 
-const SegmentView = Type.Object({
+export const SegmentView = Type.Object({
   id: Id,
   key: Type.String({ description: 'What rules refer to: `{ "segment": "<key>" }`.' }),
   name: Type.String(),

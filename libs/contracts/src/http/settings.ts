@@ -53,7 +53,7 @@ export const updateSettings = defineOperation({
   effects: [
     {
       effect: 'deletion',
-      described: 'A shorter `retentionDays`',
+      described: 'a shorter `retentionDays`',
       when: ({ body, before }) =>
         daysOf(body.retentionDays ?? before.retentionDays) < daysOf(before.retentionDays),
     },
@@ -64,7 +64,7 @@ export const updateSettings = defineOperation({
     },
     {
       effect: 'secret',
-      described: 'Another `identityVerification` than `required`',
+      described: 'another `identityVerification` than `required`',
       when: ({ body, before }) =>
         before.identityVerification === 'required' &&
         body.identityVerification !== undefined &&

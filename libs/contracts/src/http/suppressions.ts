@@ -4,7 +4,7 @@ import { Id, NullableString, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo, pageOf, pageParameters } from './page.ts'
 
-const SuppressionView = Type.Object({
+export const SuppressionView = Type.Object({
   id: Id,
   address: Type.String(),
   reason: Type.Enum(suppressionReasons),

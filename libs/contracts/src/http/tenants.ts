@@ -42,7 +42,7 @@ export const updateTenantProfile = defineOperation({
   effects: [
     {
       effect: 'signIn',
-      described: 'The setting `requiresSecondFactor`',
+      described: 'the setting `requiresSecondFactor`',
       when: ({ body }) => body.requiresSecondFactor !== undefined,
     },
   ],

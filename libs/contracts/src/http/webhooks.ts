@@ -212,7 +212,7 @@ export const updateWebhook = defineOperation({
   effects: [
     {
       effect: 'destination',
-      described: 'Another `url`',
+      described: 'another `url`',
       when: ({ body, before }) => body.url !== undefined && body.url !== before.url,
     },
   ],

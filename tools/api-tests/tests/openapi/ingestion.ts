@@ -61,7 +61,10 @@ const segmentExamples: Example[] = [
   {
     operation: segmentSettings,
     ...goesOn,
-    good: async ({ keyWith }) => ({ key: null, params: { writeKey: await keyWith(['events:write']) } }),
+    good: async ({ keyWith }) => ({
+      key: null,
+      params: { writeKey: await keyWith(['events:write'], 'pub') },
+    }),
     others: {
       401: () => ({ key: null, params: { writeKey: 'unknown' } }),
       403: async ({ keyWith }) => ({ key: null, params: { writeKey: await keyWith(['links:read']) } }),
@@ -72,7 +75,7 @@ const segmentExamples: Example[] = [
 const sourceConfigExample: Example = {
   operation: rudderSourceConfig,
   ...goesOn,
-  good: async ({ keyWith }) => ({ key: null, query: { writeKey: await keyWith(['events:write']) } }),
+  good: async ({ keyWith }) => ({ key: null, query: { writeKey: await keyWith(['events:write'], 'pub') } }),
   others: {
     401: () => ({ key: null, query: { writeKey: 'unknown' } }),
     403: async ({ keyWith }) => ({ key: null, query: { writeKey: await keyWith(['links:read']) } }),
