@@ -74,6 +74,7 @@ export default {
           '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
           // The console loads single subjects.
           '^libs/contracts/src/currency\\.ts$',
+          '^libs/domain/src/table/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
           '^libs/testing/src/(child-process|chromium|servers|used-memory)\\.ts$',
         ],

@@ -19,7 +19,9 @@ const filesBelow = (folder) =>
     .sort()
 
 const sources = [
-  ...['src', 'public', '../../libs/contracts/src'].flatMap((folder) => filesBelow(path.join(here, folder))),
+  ...['src', 'public', '../../libs/contracts/src', '../../libs/domain/src/table'].flatMap((folder) =>
+    filesBelow(path.join(here, folder)),
+  ),
   ...['index.html', 'package.json', 'vite.config.ts', 'generate.ts', 'build.mjs'].map((file) =>
     path.join(here, file),
   ),

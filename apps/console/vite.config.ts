@@ -6,6 +6,7 @@ export default defineConfig({
   root: import.meta.dirname,
   base: '/console/',
   plugins: [react(), tailwindcss()],
+  resolve: { alias: { 'csv-parse/sync': 'csv-parse/browser/esm/sync' } },
   build: {
     // The policy of the page allows no scripts or fonts in data URLs.
     assetsInlineLimit: 0,

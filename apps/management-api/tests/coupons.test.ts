@@ -61,7 +61,7 @@ describe.skipIf(!services)('managing coupons', () => {
     const importText = async (id: string, ...parts: string[]) =>
       importCodes(db, { id, projectId }, Readable.from(parts), quotas)
 
-    it('reads the column `code` or the first one, reports invalid lines, and makes a draft ready', async () => {
+    it('reads the column `code` or the only one, reports invalid lines, and makes a draft ready', async () => {
       const id = await create()
       expect((await poolOf(id)).status).toBe('draft')
       const csv =
@@ -81,6 +81,31 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(lines.map((line) => line.split(',')[0]).sort()).toEqual(
         ['code', 'SUMMER-1', 'SUMMER-2', 'SUMMER-4', 'SUMMER3'].sort(),
       )
+    })
+
+    it.each([
+      ['a name with a space', 'Coupon code\r\nSUMMER-1\r\nSUMMER-2\r\n'],
+      ['tabs', 'Voucher\tValue\nSUMMER-1\t10\nSUMMER-2\t10\n'],
+      ['UTF-16', Buffer.from('\uFEFFName;Code\r\n\u00fc;SUMMER-1\r\n\u00fc;SUMMER-2\r\n', 'utf16le')],
+      ['UTF-16 BE', Buffer.from('\uFEFFName;Code\n\u00fc;SUMMER-1\n\u00fc;SUMMER-2\n', 'utf16le').swap16()],
+      ['the line of Excel', 'sep=;\nName;Code\nx;SUMMER-1\nx;SUMMER-2\n'],
+      ['pasted characters', 'code\n\u200bSUMMER\u22121\nSUMMER\u00ad-2\ufeff\n'],
+    ])('reads the codes of a table with %s', async (_what, csv) => {
+      const id = await create()
+      const bytes = Buffer.from(csv)
+      const parts = Readable.from([bytes.subarray(0, 7), bytes.subarray(7)])
+      const result = await importCodes(db, { id, projectId }, parts, quotas)
+      expect(result).toMatchObject({ imported: 2, invalid: 0, errors: [] })
+      const lines = (await read(exportCodes(db.pool, { id, prefix: '' }))).join('').split('\n')
+      expect(lines.slice(1, 3).map((line) => line.split(',')[0])).toEqual(['SUMMER-1', 'SUMMER-2'])
+    })
+
+    it('refuses a table when it is not clear which column has the codes', async () => {
+      const id = await create()
+      await expect(importText(id, 'Kupon,Rabatt\nABC-1,10\n')).rejects.toThrow(
+        /has 2 columns, separated by commas, and its first line names none of them/,
+      )
+      expect(await poolOf(id)).toMatchObject({ status: 'draft', generated: 0 })
     })
 
     it.each([

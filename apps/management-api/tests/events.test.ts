@@ -263,6 +263,11 @@ describe.skipIf(!services)('events that are filtered', () => {
     expect(second).toContain(`,"${properties.replaceAll('"', '""')}",`)
     expect(first).toMatch(/^e0,common,2026-02-01T00:00:00.000Z,/)
     expect(rest).toBe('')
+    // As bytes, because decoders remove the mark.
+    const forExcel = await world.read(place('events/export', { format: 'csv', bom: 'true' }, filters))
+    expect([...new Uint8Array(await forExcel.arrayBuffer()).subarray(0, 5)]).toEqual([
+      0xef, 0xbb, 0xbf, 0x65, 0x76,
+    ])
     const { pool } = world.platform.db
     await pool.query(`UPDATE ingest.events SET visitor_id = '=1+1' WHERE event_id = 'e0'`)
     await pool.query(`UPDATE ingest.events SET visitor_id = '-a,"b"' WHERE event_id = 'e1'`)

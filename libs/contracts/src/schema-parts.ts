@@ -83,6 +83,14 @@ export const notBlank = {
   [VISIBLE_KEYWORD]: true,
 }
 
+/** The query parameter of exports that can be CSV. */
+export const WithBom = Type.Optional(
+  Type.Boolean({
+    description:
+      'Whether a CSV begins with a byte order mark, by which Excel knows that it is UTF-8. Default: false.',
+  }),
+)
+
 /** A name of 1 to 200 characters. */
 export const Name = Type.String({ minLength: 1, maxLength: 200, ...notBlank })
 

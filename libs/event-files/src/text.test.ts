@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { type EventColumns, writeCsv, writeJsonLines } from './index.ts'
+import { type EventColumns, withBom, writeCsv, writeJsonLines } from './index.ts'
 
 type Row = { text: string | null; json: unknown }
 const COLUMNS: EventColumns<Row> = { text: 'text', json: 'json' }
@@ -28,6 +28,10 @@ describe('text files', () => {
       expect(await textOf(writeCsv(COLUMNS, rows))).toMatch(/^text,json\r\n"?'/)
     },
   )
+
+  it('begin with a byte order mark', async () => {
+    expect(await textOf(withBom(writeCsv(COLUMNS, portions())))).toMatch(/^\uFEFFtext,json\r\n/)
+  })
 
   it('are JSON lines', async () => {
     expect(await textOf(writeJsonLines(portions()))).toBe(

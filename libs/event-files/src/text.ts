@@ -14,6 +14,12 @@ const safeField = (value: unknown): string => {
   return csvField(FORMULA.test(text) ? `'${text}` : text)
 }
 
+/** Text that begins with a byte order mark. */
+export async function* withBom(parts: AsyncIterable<string>): AsyncGenerator<string> {
+  yield '\uFEFF'
+  yield* parts
+}
+
 /** CSV by RFC 4180 with a header. */
 export async function* writeCsv<Row extends object>(
   columns: EventColumns<Row>,

@@ -1,8 +1,10 @@
-import { useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import { Button } from '../ui/button.tsx'
+import { ColumnsRead } from '../ui/columns-read.tsx'
 import { CsvFileInput, TextArea } from '../ui/form.tsx'
 import { Notice } from '../ui/states.tsx'
 
@@ -10,6 +12,12 @@ import { Notice } from '../ui/states.tsx'
 export const ImportCodes = ({ poolId }: { poolId: string }) => {
   const projectId = useProjectId()
   const [text, setText] = useState('')
+  const { data: reader } = useQuery({
+    queryKey: ['read-codes'],
+    queryFn: () => import('./read-codes.ts'),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const read = useMemo(() => (text.trim() === '' ? undefined : reader?.readCodes(text)), [reader, text])
   const send = useChange(
     () =>
       unwrap(
@@ -30,9 +38,16 @@ export const ImportCodes = ({ poolId }: { poolId: string }) => {
         rows={8}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        hint="One code a line."
+        hint="One code a line, or a table with a header that names the column of the codes."
       />
       <CsvFileInput label="Or a file" onText={setText} />
+      {read && 'problem' in read && <Notice tone="danger">The text {read.problem}.</Notice>}
+      {read && 'layout' in read && (
+        <div>
+          <ColumnsRead layout={read.layout} />
+          <p className="text-muted">It begins with {read.codes.join(', ')}.</p>
+        </div>
+      )}
       {send.error && <Notice tone="danger">{send.error.message}</Notice>}
       {send.data && (
         <Notice tone={send.data.invalid > 0 ? 'warning' : 'success'}>
@@ -46,7 +61,7 @@ export const ImportCodes = ({ poolId }: { poolId: string }) => {
         <Button
           look="primary"
           busy={send.isPending}
-          disabled={text.trim() === ''}
+          disabled={read === undefined || 'problem' in read}
           onClick={() => send.mutate()}
         >
           Import

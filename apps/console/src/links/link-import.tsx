@@ -1,21 +1,30 @@
+import { useQuery } from '@tanstack/react-query'
 import { useMemo, useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
+import { ColumnsRead } from '../ui/columns-read.tsx'
 import { CsvFileInput, TextArea } from '../ui/form.tsx'
 import { formatCount, formatNumber } from '../ui/format.tsx'
 import { Notice } from '../ui/states.tsx'
-import { parseLinks } from './parse-links.ts'
 
 const MAX_LINKS = 1000
+/** The index of an area that the keyboard can scroll. */
+const FOCUSABLE = 0
 
 /** Creates up to 1000 links from lines of CSV, after showing their errors. */
 export const LinkImport = ({ onDone }: { onDone: () => void }) => {
   const projectId = useProjectId()
   const [text, setText] = useState('')
-  const rows = useMemo(() => parseLinks(text), [text])
+  const { data: parser } = useQuery({
+    queryKey: ['parse-links'],
+    queryFn: () => import('./parse-links.ts'),
+    staleTime: Number.POSITIVE_INFINITY,
+  })
+  const table = useMemo(() => (text.trim() === '' ? undefined : parser?.parseLinks(text)), [parser, text])
+  const rows = table && 'rows' in table ? table.rows : []
   const good = rows.filter(({ problem }) => problem === undefined)
   const create = useChange(
     () =>
@@ -44,13 +53,15 @@ export const LinkImport = ({ onDone }: { onDone: () => void }) => {
         placeholder={
           'destination,code,campaign,domain\nhttps://shop.example/sale,sale,autumn,go.shop.example'
         }
-        hint="One link a line: destination, then code, campaign and domain if there are any. A heading is left out."
+        hint="From a spreadsheet or as CSV, with a header, or in the order destination, code, campaign, domain."
       />
       <CsvFileInput label="Or a file" onText={setText} />
+      {table && 'problem' in table && <Notice tone="danger">The text {table.problem}.</Notice>}
+      {table && 'layout' in table && <ColumnsRead layout={table.layout} />}
       {rows.length > 0 && (
         <section
           className="max-h-60 overflow-auto rounded-lg border border-line"
-          tabIndex={0}
+          tabIndex={FOCUSABLE}
           aria-label="Preview"
         >
           <table className="w-full">

@@ -1,3 +1,5 @@
+import { LINK_COLUMNS, readTable, type TableLayout } from '@waymark/domain/table'
+
 /** A line of an import, and its error. */
 type LinkRow = {
   line: number
@@ -5,19 +7,16 @@ type LinkRow = {
   problem?: string
 }
 
-/** Cells of a line of CSV; a quoted cell may contain commas. */
-const cellsOf = (line: string): string[] =>
-  [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, plain]) =>
-    (quoted?.replaceAll('""', '"') ?? plain ?? '').trim(),
-  )
+/** The links of a text and how its columns are read, or why they cannot be. */
+export type LinkTable = { layout: TableLayout; rows: LinkRow[] } | { problem: string }
 
-/** Reads destination, code, campaign and domain from the lines of a CSV text. */
-export const parseLinks = (text: string): LinkRow[] => {
+/** Reads links from a table in any format of spreadsheets, with or without a header. */
+export const parseLinks = (text: string): LinkTable => {
+  const read = readTable(text, { ...LINK_COLUMNS, fits: canBeLink })
+  if ('problem' in read) return read
   const seen = new Set<string>()
-  return text.split(/\r?\n/).flatMap((content, index): LinkRow[] => {
-    if (content.trim() === '') return []
-    const [destination = '', code = '', campaign = '', domain = ''] = cellsOf(content)
-    if (index === 0 && destination.toLowerCase() === 'destination') return []
+  const rows = read.rows.map(({ line, values }): LinkRow => {
+    const { destination = '', code, campaign, domain } = values
     const link = {
       destination,
       ...(code && { code }),
@@ -25,16 +24,27 @@ export const parseLinks = (text: string): LinkRow[] => {
       ...(domain && { domain }),
     }
     // Codes are unique per domain.
-    const place = `${domain.toLowerCase()}/${code}`
+    const place = `${domain?.toLowerCase() ?? ''}/${code}`
     const problem = problemOf(destination, code, seen.has(place))
     if (code) seen.add(place)
-    return [{ line: index + 1, link, ...(problem && { problem }) }]
+    return { line, link, ...(problem && { problem }) }
   })
+  return { layout: read.layout, rows }
 }
 
-const problemOf = (destination: string, code: string, isRepeated: boolean): string | undefined => {
-  const url = URL.parse(destination)
-  if (!url || !/^https?:$/.test(url.protocol)) return 'no http or https URL'
-  if (code !== '' && !/^[\w-]+$/.test(code)) return 'code with other than letters, digits, - and _'
-  return isRepeated ? 'code is there twice' : undefined
+const problemOf = (
+  destination: string,
+  code: string | undefined,
+  isRepeated: boolean,
+): string | undefined => {
+  if (!isWebAddress(destination)) return 'no http or https URL'
+  if (code !== undefined && !CODE.test(code)) return 'code with other than letters, digits, - and _'
+  return code !== undefined && isRepeated ? 'code is there twice' : undefined
 }
+
+const CODE = /^[\w-]+$/
+
+const isWebAddress = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+
+const canBeLink = ([destination = '', code = '']: readonly string[]): boolean =>
+  isWebAddress(destination) && (code === '' || CODE.test(code))

@@ -11,7 +11,7 @@ import { CodeBlock } from '../ui/code.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { Input, Select } from '../ui/form.tsx'
 import { Icon } from '../ui/icon.tsx'
-import { type ExportChoice, exportUrl, FORMATS, MAX_EXPORT_LIMIT } from './export-url.ts'
+import { type ExportChoice, exportUrl, extensionOf, FORMATS, MAX_EXPORT_LIMIT } from './export-url.ts'
 
 /** A button that opens a dialog for downloading events. */
 export const ExportEvents = ({ range, ids = {} }: { range?: Range; ids?: ExportChoice['ids'] }) => {
@@ -91,12 +91,17 @@ const Choices = ({
         <CodeBlock
           label="Command that exports these events"
           text={`${curlCommand(url, 'key with the scope manage:read')} \\
-  -o events.${format}`}
+  -o events.${extensionOf(format)}`}
         />
       </details>
       <div className="flex flex-wrap justify-end gap-2">
         <Button onClick={onClose}>Cancel</Button>
-        <a href={url} download={`events.${format}`} onClick={onClose} className={buttonClass('primary')}>
+        <a
+          href={url}
+          download={`events.${extensionOf(format)}`}
+          onClick={onClose}
+          className={buttonClass('primary')}
+        >
           <Icon name="download" /> Download
         </a>
       </div>

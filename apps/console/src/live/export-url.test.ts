@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { exportUrl, MAX_EXPORT_LIMIT } from './export-url.ts'
+import { exportUrl, extensionOf, MAX_EXPORT_LIMIT } from './export-url.ts'
 
 const NOTHING = { format: 'csv', times: undefined, ids: {}, filters: [], limit: '' } as const
 const queryOf = (choice: Parameters<typeof exportUrl>[1]) =>
@@ -25,6 +25,11 @@ describe('the address of an export', () => {
     const { filters: sent, ...others } = queryOf({ ...NOTHING, times, filters })
     expect(others).toEqual({ format: 'csv', ...times })
     expect(JSON.parse(sent ?? '')).toEqual([filters[0], filters[3]])
+  })
+
+  it('asks for a byte order mark for Excel', () => {
+    expect(queryOf({ ...NOTHING, format: 'excel' })).toEqual({ format: 'csv', bom: 'true' })
+    expect(extensionOf('excel')).toBe('csv')
   })
 
   it.each([

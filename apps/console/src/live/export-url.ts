@@ -4,6 +4,7 @@ import { isComplete } from '../explore/query-url.ts'
 export const FORMATS = [
   ['jsonl', 'JSON lines'],
   ['csv', 'CSV'],
+  ['excel', 'CSV for Excel'],
   ['parquet', 'Parquet'],
 ] as const
 
@@ -19,12 +20,17 @@ export type ExportChoice = {
   limit: string
 }
 
+/** The extension of an exported file. */
+export const extensionOf = (format: ExportChoice['format']): string => (format === 'excel' ? 'csv' : format)
+
 /** The address of an export. Filters that are not complete are left out. */
 export const exportUrl = (
   projectId: string,
   { format, times, ids, filters, limit }: ExportChoice,
 ): string => {
-  const query = new URLSearchParams({ format, ...times })
+  const query = new URLSearchParams(
+    format === 'excel' ? { format: 'csv', bom: 'true', ...times } : { format, ...times },
+  )
   for (const [name, value] of Object.entries(ids)) if (value) query.set(name, value)
   const complete = filters.filter(isComplete)
   if (complete.length > 0) query.set('filters', JSON.stringify(complete))

@@ -257,7 +257,12 @@ export const fromLocalInput = (text: string | undefined): string | null =>
 export const editedTime = (text: string | undefined, before: string | null | undefined): string | null =>
   text === toLocalInput(before) ? (before ?? null) : fromLocalInput(text)
 
-/** Reads a CSV or text file of the user. */
+const decoded = async (file: ArrayBuffer): Promise<string> => {
+  const { decodeText } = await import('@waymark/domain/table')
+  return decodeText(new Uint8Array(file))
+}
+
+/** Reads a CSV or text file of the user, in any encoding of spreadsheets. */
 export const CsvFileInput = ({ label, onText }: { label: string; onText: (text: string) => void }) => (
   <label className="flex flex-col gap-1 font-medium">
     {label}
@@ -265,7 +270,7 @@ export const CsvFileInput = ({ label, onText }: { label: string; onText: (text: 
       type="file"
       accept=".csv,text/csv,text/plain"
       className="font-normal file:mr-3 file:h-9 file:rounded-lg file:border file:border-line-strong file:bg-surface file:px-3 file:text-text"
-      onChange={(event) => void event.target.files?.[0]?.text().then(onText)}
+      onChange={(event) => void event.target.files?.[0]?.arrayBuffer().then(decoded).then(onText)}
     />
   </label>
 )

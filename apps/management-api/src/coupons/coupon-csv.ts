@@ -1,11 +1,10 @@
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { AppError, exportCoupons, importCoupons, MAX_POOL_SIZE, MAX_REPORTED_LINES } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { chosenCode, displayCode } from '@waymark/domain'
-import { csvField } from '@waymark/event-files'
+import { csvField, withBom } from '@waymark/event-files'
 import { insertCoupons } from '@waymark/pipeline'
-import { LoopTurns, type Route } from '@waymark/service-kit'
-import { type CsvError, parse } from 'csv-parse'
+import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
@@ -18,6 +17,7 @@ import {
   markPoolReady,
   readCouponsAfter,
 } from './coupon-csv-queries.ts'
+import { linesOf } from './coupon-lines.ts'
 import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
 /** Exports that run at once, in this process. */
@@ -38,12 +38,12 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas, tenantOf }: Manageme
     }),
     projectRoute(
       exportCoupons,
-      limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, id }) => {
+      limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, id, query: { bom } }) => {
         const pool = await find(projectId, id)
         return {
           headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },
           type: 'text/csv; charset=utf-8',
-          stream: exportCodes(db.pool, pool),
+          stream: bom ? withBom(exportCodes(db.pool, pool)) : exportCodes(db.pool, pool),
         }
       }),
     ),
@@ -80,15 +80,13 @@ type ImportResult = { imported: number; duplicates: number; invalid: number; err
 type Line = { line: number; code: string; display: string }
 type PoolId = { id: string; projectId: string }
 
-const MAX_LINE_LENGTH = 64 * 1024
 const SAMPLE_LENGTH = 80
-/** Bytes of CSV that are parsed at once: up to two thousand lines, which take about ten milliseconds. */
-const PIECE_BYTES = 4 * 1024
 
 /**
  * Imports codes from CSV as it arrives, one transaction and at most `CHUNK` codes in memory at a time. If the stream
  * breaks off, or `allowAgain` refuses the caller, earlier chunks stay imported and the pool stays a draft.
- * @throws AppError unprocessable when the pool has been archived, or the pool or the project would have too many codes
+ * @throws AppError unprocessable when the pool has been archived, the pool or the project would have too many codes, or it
+ * is not clear which column has them
  */
 export const importCodes = async (
   db: Pick<Database, 'transaction' | 'pool'>,
@@ -155,59 +153,3 @@ const insertChunk = (
     await growPool(client, pool.id, inserted.length)
     return inserted
   })
-
-type Parsed = { record: string[]; info: { lines: number } }
-
-/** The codes of a CSV, line by line: of its column `code`, otherwise of its first column. */
-async function* linesOf(
-  csv: Readable,
-  refuse: (line: number, text: string, reason: string) => void,
-): AsyncGenerator<{ line: number; field: string | undefined }> {
-  const parser = parse({
-    bom: true,
-    info: true,
-    relax_column_count: true,
-    // Otherwise each quote in a line gives an error with all of the line before it. Codes have no quotes.
-    relax_quotes: true,
-    skip_empty_lines: true,
-    skip_records_with_error: true,
-    max_record_size: MAX_LINE_LENGTH,
-  })
-  let lastSkipped: number | undefined
-  parser.on('skip', ({ lines }: CsvError) => {
-    const line = Number(lines ?? 0)
-    // Each part of a line above the limit is skipped separately.
-    if (line !== lastSkipped) refuse(line, '', 'is not CSV')
-    lastSkipped = line
-  })
-  csv.once('error', (error) => parser.destroy(error))
-  csv.once('close', () => {
-    if (!csv.readableEnded)
-      parser.destroy(new AppError('bad_request', 'The request ended before its body did'))
-  })
-  const pieces = Readable.from(piecesOf(csv))
-  pieces.once('error', (error) => parser.destroy(error))
-  pieces.pipe(parser)
-
-  let column: number | undefined
-  for await (const { record, info } of parser as AsyncIterable<Parsed>) {
-    if (column === undefined) {
-      const named = record.findIndex((name) => name.trim().toLowerCase() === 'code')
-      column = Math.max(named, 0)
-      if (named !== -1) continue
-    }
-    yield { line: info.lines, field: record[column] }
-  }
-}
-
-/** A body in pieces, between which other requests run. */
-async function* piecesOf(csv: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
-  const turns = new LoopTurns()
-  for await (const given of csv) {
-    const chunk = typeof given === 'string' ? Buffer.from(given) : given
-    for (let start = 0; start < chunk.length; start += PIECE_BYTES) {
-      if (turns.isOver()) await turns.next()
-      yield chunk.subarray(start, start + PIECE_BYTES)
-    }
-  }
-}

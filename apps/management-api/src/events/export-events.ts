@@ -2,6 +2,7 @@ import { type EventExportFormat, type EventView, exportEvents } from '@waymark/c
 import {
   EVENT_COLUMNS,
   type EventColumns,
+  withBom,
   writeCsv,
   writeJsonLines,
   writeParquet,
@@ -33,14 +34,14 @@ const MEDIA_TYPES: Record<EventExportFormat, string> = {
 export const exportEventsRoute = ({ projectRoute, tenantOf, db: { pool } }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
-    limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, query: { format, ...query } }) => {
+    limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, query: { format, bom, ...query } }) => {
       const portions = readPortions(pool, projectId, placeQuery(query))
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()
       return {
         headers: { 'Content-Disposition': `attachment; filename=events.${format}` },
         type: MEDIA_TYPES[format],
-        stream: write(prepend(first.value ?? [], portions), format),
+        stream: write(prepend(first.value ?? [], portions), format, bom),
       }
     }),
   )
@@ -71,7 +72,10 @@ async function* prepend<T>(first: T, others: AsyncIterable<T>): AsyncGenerator<T
 const write = (
   portions: AsyncIterable<Exported[]>,
   format: EventExportFormat,
+  bom = false,
 ): AsyncGenerator<string | Uint8Array> => {
   if (format === 'jsonl') return writeJsonLines(portions)
-  return format === 'csv' ? writeCsv(COLUMNS, portions) : writeParquet(COLUMNS, portions)
+  if (format === 'parquet') return writeParquet(COLUMNS, portions)
+  const csv = writeCsv(COLUMNS, portions)
+  return bom ? withBom(csv) : csv
 }

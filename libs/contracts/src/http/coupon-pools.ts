@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { type CartRefusal, cartRefusals } from '../coupon.ts'
-import { Name, patternOf } from '../schema-parts.ts'
+import { Name, patternOf, WithBom } from '../schema-parts.ts'
 
 import { CartRequest, DiscountedItems } from './cart.ts'
 import {
@@ -243,8 +243,10 @@ export const importCoupons = defineOperation({
   tag,
   summary: 'Import codes from CSV',
   description:
-    'The codes are in the column `code`, or in the first column if the header has no such name. The file may ' +
-    'have any length. Invalid lines are reported, and the others are imported. Codes that were imported ' +
+    'The codes are in the only column, or in the one that the header names `code` or, in any case and with spaces, ' +
+    '`_` or `-`, coupon, coupon code, promo code, promotion code, discount code, voucher, voucher code, gift card code, ' +
+    'Gutschein, Gutscheincode, Gutscheinnummer, Rabattcode, code promo or código. Columns are separated by commas, ' +
+    'semicolons, tabs or `|`, in UTF-8, UTF-16 or Windows-1252, with or without a BOM. The file may have any length. Invalid lines are reported, and the others are imported. Codes that were imported ' +
     'before are duplicates, so it is safe to repeat the request after a failure.',
   access: editor,
   effects: [],
@@ -263,7 +265,10 @@ export const importCoupons = defineOperation({
       }),
     },
     415: { description: 'The body is not text/csv', schema: ErrorBody },
-    422: { description: 'The pool is shared or archived', schema: ErrorBody },
+    422: {
+      description: 'The pool is shared or archived, or it is not clear which column has the codes',
+      schema: ErrorBody,
+    },
   },
 })
 
@@ -278,6 +283,7 @@ export const exportCoupons = defineOperation({
     'Streams all coupons of the pool, oldest first. At most two exports per project, four per tenant and eight in ' +
     'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
   access: viewer,
+  query: Type.Object({ bom: WithBom }),
   answers: {
     200: {
       description: 'Columns: code, status, assignedProfileId, redeemedAt, revokedAt, createdAt',

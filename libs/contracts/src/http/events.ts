@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { EnrichedEvent } from '../records/enriched-event.ts'
+import { WithBom } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { Filters } from './analytics-parts.ts'
 import { closeObjects } from './close-objects.ts'
@@ -65,6 +66,7 @@ const EventExportQuery = Type.Object({
         'The largest number of events in the answer; without it, all. An answer with fewer is the last.',
     }),
   ),
+  bom: WithBom,
   cursor: Type.Optional(
     Type.String({ maxLength: 1_000, description: 'Events after the one that has this `cursor`.' }),
   ),
