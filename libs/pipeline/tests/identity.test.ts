@@ -71,6 +71,34 @@ describe.skipIf(!services)('identities and profiles', () => {
   const profileOf = (id: string) => db.prisma.profile.findUniqueOrThrow({ where: { id } })
   const traitsOf = async (id: string) => (await profileOf(id)).traits
 
+  it('keeps the traits and the link that were true later, whether history or live calls come first', async () => {
+    const live = record('v', 'u', { traits: { plan: 'pro', city: 'Bern' }, minute: 50 })
+    const past = { ...record('v', 'other', { traits: { age: 7 }, minute: 55 }), happenedAt: at(10) }
+    const older = {
+      id: uuidv7(),
+      projectId,
+      visitorId: null,
+      userId: 'u',
+      receivedAt: at(56),
+      happenedAt: at(20),
+    }
+    const traits = { plan: 'free', city: null, age: 8 }
+    const states = []
+    for (const order of [
+      [live, past, older],
+      [older, past, live],
+      [past, live, older],
+    ]) {
+      projectId = uuidv7()
+      for (const one of order)
+        await changePeople(db, [{ traits, ...one, projectId, verified: true, mustFit: false }])
+      const profile = await resolve('v')
+      states.push({ isUsers: profile === (await resolve(null, 'u')), traits: await traitsOf(profile ?? '') })
+    }
+    const newest = { isUsers: true, traits: { plan: 'pro', city: 'Bern', age: 8 } }
+    expect(states).toEqual([newest, newest, newest])
+  })
+
   it('creates a visitor’s profile with the first event and finds it again', async () => {
     const id = await resolve('v')
     expect(id).toBe(profileIdOf(identityOf('visitor', 'v')))

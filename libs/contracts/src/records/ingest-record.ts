@@ -71,6 +71,8 @@ export const IdentifyRecord = Type.Object({
   id: Id,
   projectId: Id,
   receivedAt: Timestamp,
+  /** When the link and the traits were true, for those of the past. Default: `receivedAt`. */
+  happenedAt: Type.Optional(Timestamp),
   visitorId: Type.String(),
   userId: Type.String(),
   /** Checked traits. `null` unsets one. */

@@ -5,7 +5,7 @@ export type IdentityKind = 'visitor' | 'user'
 /** An id of a person in a project. */
 export type Identity = { projectId: string; kind: IdentityKind; value: string }
 
-/** The identify call that linked a visitor to its user: when it was received (RFC 3339), and its record id. */
+/** The identify call that linked a visitor to its user: when it was received or, for one of the past, when it happened (RFC 3339), and its record id. */
 export type Link = { at: string; by: string }
 
 /** The id of a new profile for an identity. It is deterministic, so that creating it is idempotent. */
@@ -38,7 +38,7 @@ export const planLink = (
   return isLater(link, visitor.link) ? 'move' : 'none'
 }
 
-/** The later of two identify calls of a visitor, by time of receipt and then by record id. */
+/** The later of two identify calls of a visitor, by time and then by record id. */
 export const laterLink = (link: Link, other: Link | null): Link =>
   other !== null && !isLater(link, other) ? other : link
 

@@ -2,7 +2,7 @@ import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts'
 
 /** The write of a trait. The later one by `compareWrites` wins. */
 export type TraitWrite = {
-  /** When the gateway received it, RFC 3339. */
+  /** When it was true: when the gateway received it, or for one of the past when it happened. RFC 3339. */
   at: string
   /** Id of its record. */
   by: string
@@ -36,7 +36,7 @@ export const writtenTraits = (traits: Record<string, unknown>, write: TraitWrite
 
 /**
  * The order of writes of a trait. Writes for a user come after those for an anonymous visitor, so that the user's traits win
- * in a merge. Otherwise the time of receipt decides, and then the record id.
+ * in a merge. Otherwise the time decides, and then the record id.
  */
 const compareWrites = (a: TraitWrite, b: TraitWrite): number =>
   Number(a.own) - Number(b.own) || Date.parse(a.at) - Date.parse(b.at) || compareText(a.by, b.by)

@@ -33,6 +33,8 @@ export type PersonChange = {
   traits: Record<string, unknown>
   /** RFC 3339. */
   receivedAt: string
+  /** When the change was true, RFC 3339, if that was before its receipt. It does not replace what was true later. */
+  happenedAt?: string
   /** Whether a secret key or a user hash authenticates the person. */
   verified: boolean
   /** Whether the change is refused when its traits do not fit into the profile. Otherwise they are left out. */
@@ -177,11 +179,11 @@ const applyChange = (people: People, change: PersonChange): ChangeOutcome => {
 
 const write = (
   people: People,
-  { id, receivedAt, traits, verified, mustFit }: PersonChange,
+  { id, receivedAt, happenedAt = receivedAt, traits, verified, mustFit }: PersonChange,
   identity: LockedIdentity,
 ): ChangeOutcome => {
   const known = people.profile(identity.profileId) ?? newProfile(identity)
-  const by = { at: receivedAt, by: id, own: known.userId !== null, ...(!verified && UNVERIFIED) }
+  const by = { at: happenedAt, by: id, own: known.userId !== null, ...(!verified && UNVERIFIED) }
   const { kept, droppedKeys } = withoutProtected(known.traits, traits, by)
   const added = addTraits(known.traits, writtenTraits(kept, by))
   if (!added && mustFit) return { is: 'too_large' }
@@ -193,14 +195,14 @@ const write = (
 
 const link = (
   people: People,
-  { id, receivedAt, traits, verified, mustFit }: PersonChange,
+  { id, receivedAt, happenedAt = receivedAt, traits, verified, mustFit }: PersonChange,
   visitor: LockedIdentity,
   user: LockedIdentity,
 ): ChangeOutcome => {
   const visitorProfile = people.profile(visitor.profileId)
   const userProfile = people.profile(user.profileId)
 
-  const now = { at: receivedAt, by: id }
+  const now = { at: happenedAt, by: id }
   const plan = planLink(
     visitorProfile
       ? { profileId: visitorProfile.id, isUsers: visitorProfile.userId !== null, link: visitor.link }
