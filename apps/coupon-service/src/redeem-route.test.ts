@@ -35,7 +35,7 @@ describe('a request to redeem', () => {
     [
       'a user id that is a bug',
       { userId: '[object Object]' },
-      'userId must be none of undefined, null, NaN, [object Object]; got "[object Object]"',
+      'userId must be an id, and no placeholder such as undefined, null, None or [object Object]; got "[object Object]"',
     ],
     ['an id of 201 characters', { userId: 'x'.repeat(201) }, /^userId /],
     ['an unknown field', { coupon: 'A' }, /^coupon is not a known field; allowed: code, .*metadata/],

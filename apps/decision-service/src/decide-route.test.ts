@@ -32,7 +32,7 @@ describe('a decide request', () => {
     [
       'an id that is a bug',
       { visitorId: 'undefined' },
-      'visitorId must be none of undefined, null, NaN, [object Object]; got "undefined"',
+      'visitorId must be an id, and no placeholder such as undefined, null, None or [object Object]; got "undefined"',
     ],
     ['an id of white space', { visitorId: ' ' }, /^visitorId must be printable/],
     ['a key of white space', { visitorId: 'v', keys: ['a', ' '] }, /^keys.1 must be more than/],

@@ -1,9 +1,10 @@
 import {
   AppError,
-  dateOfTime,
+  CLIENT_TIME_WORDS,
   exposuresRequest,
   MAX_DECIDE_BODY_BYTES,
   MAX_EXPOSURE_AGE_MS,
+  readClientTime,
   reportExposures as operation,
   type ReportedExposure,
   type ReportedExposures,
@@ -94,7 +95,9 @@ const readExposure = (
     return ruleId == null
       ? `No rule of ${key} gives the variant ${variant}`
       : `The rule ${ruleId} of ${key} does not give the variant ${variant}`
-  const time = Math.min(now, at == null ? now : dateOfTime(at).getTime())
+  const reported = at == null ? now : readClientTime(at)
+  if (reported === undefined) return `at must be ${CLIENT_TIME_WORDS}`
+  const time = Math.min(now, reported)
   if (now - time > MAX_EXPOSURE_AGE_MS) return 'at is more than 7 days ago'
   const reason = rule.split === null ? ('TARGETING_MATCH' as const) : ('SPLIT' as const)
   const value = compiled.variants.get(variant)?.value ?? null

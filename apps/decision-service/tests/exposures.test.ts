@@ -128,6 +128,7 @@ describe('reported exposures', () => {
       { ...some, ruleId: 'nobody-knows' },
       { ...some, at: old(-1_000) },
       { ...some, at: old(60_000) },
+      { ...some, at: 'yesterday' },
     )
     expect([status, body.accepted]).toEqual([202, 1])
     expect(body.ignored).toEqual([
@@ -136,6 +137,7 @@ describe('reported exposures', () => {
       { index: 2, reason: `No rule of ${key} gives the variant unused` },
       { index: 3, reason: `The rule nobody-knows of ${key} does not give the variant on` },
       { index: 4, reason: 'at is more than 7 days ago' },
+      { index: 6, reason: expect.stringContaining('at must be a time in ISO 8601') },
     ])
   })
 

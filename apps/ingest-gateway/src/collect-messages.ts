@@ -1,4 +1,4 @@
-import { MAX_EVENT_BYTES, type RejectedEvent, type ValidationItem } from '@waymark/contracts'
+import { MAX_EVENT_BYTES, type RejectedEvent, readClientTime, type ValidationItem } from '@waymark/contracts'
 import {
   readSegmentMessage,
   type SegmentCall,
@@ -54,9 +54,10 @@ export const createCollectMessages =
     const turns = new LoopTurns()
     const collected: Collected[] = []
     const { rawMessages, ...shared } = messagesIn(request, options.bodyBytes)
+    const backfill = options.backfill && isHistory(request.body, clock())
     for (const raw of rawMessages) {
       if (turns.isOver()) await turns.next()
-      const message = readSegmentMessage(raw, { ...shared, settings })
+      const message = readSegmentMessage(raw, { ...shared, isHistory: backfill, settings })
       if (message.problems.length > 0) quarantine.add(message, message.problems)
       if (message.personChange || message.event) collected.push({ ...message, isRefused: false })
     }
@@ -99,7 +100,6 @@ export const createCollectMessages =
     }))
     const rawEvents = events.map(({ event }) => event)
     if (rawEvents.length === 0 && quarantine.isEmpty()) return
-    const backfill = options.backfill && isHistory(request.body, clock())
     const tracked = { rawEvents, sentAt: null, messages, refused: quarantine.all }
     await trackEvents.enqueue(tracked, sender, { ...options, backfill })
   }
@@ -115,7 +115,7 @@ const JUST_HAPPENED_MS = 24 * 60 * 60_000
  */
 export const isHistory = (body: unknown, now: number): boolean => {
   const { batch, sentAt } = (body ?? {}) as { batch?: unknown; sentAt?: unknown }
-  const ageOf = (time: unknown): number => (typeof time === 'string' ? now - Date.parse(time) : Number.NaN)
+  const ageOf = (time: unknown): number => now - (readClientTime(time) ?? Number.NaN)
   if (!Array.isArray(batch) || !(Math.abs(ageOf(sentAt)) <= JUST_SENT_MS)) return true
   return batch.some((message: unknown) => {
     const { timestamp, originalTimestamp } = (message ?? {}) as Record<string, unknown>
@@ -134,10 +134,13 @@ const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {
 }
 
 /** A message that does not link is about the user, if it names both. */
-const personOf = ({ visitorId, userId, links, traits, userHash }: SegmentPersonChange): Change =>
-  links || userId === null
-    ? { visitorId, userId, traits, userHash: userId === null ? null : userHash }
-    : { visitorId: null, userId, traits, userHash }
+const personOf = ({ visitorId, links, happenedAt, ...about }: SegmentPersonChange): Change => ({
+  visitorId: links || about.userId === null ? visitorId : null,
+  userId: about.userId,
+  traits: about.traits,
+  userHash: about.userId === null ? null : about.userHash,
+  ...(happenedAt !== null && { happenedAt }),
+})
 
 /** Collects what is quarantined of a request. */
 const createQuarantine = (projectId: string, clock: () => number) => {

@@ -31,9 +31,12 @@ describe('parseIdentify', () => {
     ['visitorId is required', { userId: 'u' }],
     ['userId is required', { visitorId: 'v' }],
     ['other is not a known field; allowed: visitorId, userId, userHash, traits', { ...people, other: 1 }],
-    ['userId must be none of undefined, null, NaN, [object Object]; got "NaN"', { ...people, userId: 'NaN' }],
     [
-      'visitorId must be none of undefined, null, NaN, [object Object]; got "[object Object]"',
+      'userId must be an id, and no placeholder such as undefined, null, None or [object Object]; got "NaN"',
+      { ...people, userId: 'NaN' },
+    ],
+    [
+      'visitorId must be an id, and no placeholder such as undefined, null, None or [object Object]; got "[object Object]"',
       { ...people, visitorId: '[object Object]' },
     ],
     ['traits are nested deeper than 2 levels', { ...people, traits: { a: { b: {} } } }],

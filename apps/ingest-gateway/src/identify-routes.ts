@@ -9,7 +9,7 @@ import {
   profileRequest,
   requireValid,
 } from '@waymark/contracts'
-import { type IdentityKind, memberSize, traitsProblem } from '@waymark/domain'
+import { type IdentityKind, memberSize, traitsProblem, withIntegersAsText } from '@waymark/domain'
 import { keyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
 import type { createIdentify, Identify, ProfileWrite } from './identify.ts'
 import { wantsSync } from './track-routes.ts'
@@ -75,5 +75,5 @@ const personIn = (userId: OptionalId, visitorId: OptionalId): Person | undefined
 const requireUsable = (traits: Record<string, unknown>, raw: Uint8Array): Record<string, unknown> => {
   const problem = traitsProblem(traits, memberSize(raw, 'traits') ?? 0)
   if (problem) throw new AppError('bad_request', problem)
-  return traits
+  return withIntegersAsText(traits)
 }

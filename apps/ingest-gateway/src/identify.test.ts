@@ -111,6 +111,15 @@ describe('changes of people without PostgreSQL', () => {
     traits: { n },
     ...more,
   })
+  it.each([
+    ['2020-01-01T00:00:00+01:00', '2019-12-31T23:00:00.000Z'],
+    ['2100-01-01T00:00:00Z', undefined],
+  ])('carry the time when they happened, %s, unless it is after their receipt', async (happenedAt, kept) => {
+    const { changePeople, queued } = setUp()
+    await changePeople(SENDER, [link(1, { happenedAt })], refuseNone)
+    expect(queued.map(({ value }) => (value as { happenedAt?: string }).happenedAt)).toEqual([kept])
+  })
+
   const refuseNone = (place: number, error: Error) => {
     throw new Error(`change ${place} was refused`, { cause: error })
   }

@@ -4,6 +4,7 @@ import {
   type IdentifyRecord,
   type IdentifyResult,
   ingestRecords,
+  readClientTime,
   type ProfileResult,
   storeUnavailable,
 } from '@waymark/contracts'
@@ -38,7 +39,12 @@ export type Identify = SentTraits & { visitorId: string; userId: string }
 export type ProfileWrite = SentTraits & { kind: IdentityKind; value: string }
 
 /** A link when it has both ids, else traits for the one that it has. */
-export type Change = SentTraits & { visitorId: string | null; userId: string | null }
+export type Change = SentTraits & {
+  visitorId: string | null
+  userId: string | null
+  /** When it happened, RFC 3339, if it is of the past. */
+  happenedAt?: string
+}
 
 /** The project and kind of the request's API key. */
 export type Sender = { projectId: string; keyKind: ApiKeyKind }
@@ -89,12 +95,12 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
   /** Undefined for a change that is refused as a whole, which `refuse` receives. */
   const toPersonChange = async (
     sender: Sender,
-    { visitorId, userId, ...sent }: Change,
+    { visitorId, userId, happenedAt, ...sent }: Change,
     refuse: (error: AppError) => void,
   ): Promise<PersonChange | undefined> => {
     try {
       const { traits, verified } = await check(sender, userId, sent)
-      const about = { projectId: sender.projectId, visitorId, userId, receivedAt: receivedNow() }
+      const about = { projectId: sender.projectId, visitorId, userId, ...timesOf(happenedAt) }
       return { id: uuidv7(), ...about, traits, verified, mustFit: true }
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'forbidden') throw error
@@ -104,6 +110,14 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
   }
 
   const receivedNow = () => new Date(clock()).toISOString()
+
+  /** A clock that is ahead must not make a change outlast later ones. */
+  const timesOf = (happenedAt: string | undefined): { receivedAt: string; happenedAt?: string } => {
+    const receivedAt = receivedNow()
+    const time = happenedAt === undefined ? undefined : readClientTime(happenedAt)
+    if (time === undefined || time >= Date.parse(receivedAt)) return { receivedAt }
+    return { receivedAt, happenedAt: new Date(time).toISOString() }
+  }
 
   /** @throws AppError store_unavailable when the queue does not take them either */
   const enqueue = async (records: readonly IdentifyRecord[], cause: unknown): Promise<void> => {

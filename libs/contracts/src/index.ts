@@ -1,6 +1,7 @@
 export type { AccountMailKind } from './account-mail.ts'
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode, storeUnavailable } from './app-error.ts'
+export { CLIENT_TIME_WORDS, readClientTime, rfc3339OfClientTime } from './client-time.ts'
 export * from './coupon.ts'
 export { currencyOf } from './currency.ts'
 export type {
@@ -157,6 +158,7 @@ export type {
 } from './http/track-result.ts'
 export * from './http/webhooks.ts'
 export type { Log } from './log.ts'
+export { isPlaceholderId, PLACEHOLDER_IDS, PLACEHOLDER_KEYWORD } from './placeholder-id.ts'
 export {
   describeError,
   mainError,
@@ -190,7 +192,7 @@ export type {
 export type { DeadLetter, RejectedEvent } from './records/quarantine-records.ts'
 export { requireNoProblems, requireValid } from './require-valid.ts'
 export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
-export { BUG_IDS, MAX_ID_LENGTH, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'
+export { MAX_ID_LENGTH, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'
 export {
   auditRecords,
   type ConsumerGroup,

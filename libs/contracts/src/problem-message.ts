@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { PLACEHOLDER_KEYWORD } from './placeholder-id.ts'
 
 /** A keyword of schemas: a string that is not empty must have a visible character. */
 export const VISIBLE_KEYWORD = 'x-visible'
@@ -71,6 +72,8 @@ export const describeError = (error: ErrorObject, { showReceived = true } = {}):
       return `must have at most ${count(error.schema, 'member')}; got ${sizeOf(data)}`
     case 'propertyNames':
       return `has a member with the name ${show(params.propertyName)}, which is not allowed`
+    case PLACEHOLDER_KEYWORD:
+      return got('must be an id, and no placeholder such as undefined, null, None or [object Object]')
     case 'not':
       return got(excluded(error.schema))
     case 'anyOf':

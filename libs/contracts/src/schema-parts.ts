@@ -29,9 +29,6 @@ export const NullableId = Type.Unsafe<string | null>({ type: ['string', 'null'],
 /** Maximum characters of an id from a client. */
 export const MAX_ID_LENGTH = 200
 
-/** Values that buggy clients send instead of an id. They would merge unrelated people. */
-export const BUG_IDS = ['undefined', 'null', 'NaN', '[object Object]']
-
 const CONTROL = '\\u0000-\\u001f\\u007f-\\u009f'
 // White space first and then another character, so that the pattern does not backtrack.
 const SPACE = `[^\\S${CONTROL}]`

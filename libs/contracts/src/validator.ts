@@ -11,6 +11,7 @@ import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 import { currencyOf } from './currency.ts'
 import { deliverableAddress } from './email-address.ts'
+import { isPlaceholderId, PLACEHOLDER_KEYWORD } from './placeholder-id.ts'
 import {
   describeError,
   listsValues,
@@ -33,6 +34,13 @@ const visibleKeyword: FuncKeywordDefinition = {
   type: 'string',
   schemaType: 'boolean',
   compile: (required: boolean) => (text: string) => !required || text === '' || hasVisibleCharacter(text),
+}
+
+const placeholderKeyword: FuncKeywordDefinition = {
+  keyword: PLACEHOLDER_KEYWORD,
+  type: 'string',
+  schemaType: 'boolean',
+  compile: (refused: boolean) => (text: string) => !refused || text === '' || !isPlaceholderId(text),
 }
 
 const minLength: FuncKeywordDefinition = {
@@ -83,6 +91,7 @@ const createAjv = (options: Options = {}): Ajv2020 => {
   addFormats.default(created)
   withTextLength(created)
   created.addKeyword(visibleKeyword)
+  created.addKeyword(placeholderKeyword)
   created.addVocabulary([PATTERN_DESCRIPTION, 'example'])
   // The formats of ajv-formats allow text that PostgreSQL refuses, such as the year 0, `+02` and `urn:uuid:`.
   created.addFormat('date-time', (text: string) => parseRfc3339(text) !== undefined)

@@ -162,6 +162,7 @@ export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/inges
 export { canonicalJson } from './json/canonical-json.ts'
 export { holdsNumberOutOfRange, isDeeperThan, parseJson } from './json/client-json.ts'
 export { createPatch, type PatchOperation } from './json/json-patch.ts'
+export { withIntegersAsText } from './json/number-source.ts'
 export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'
 export { clickTimeOf, createClickIds, parseClickId, variantNumberOf } from './link/click-id.ts'
 export { codeProblem, generateCode, LINK_CODE, visitedCode } from './link/code.ts'

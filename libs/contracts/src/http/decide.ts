@@ -1,5 +1,6 @@
 import { type Static, type TUnsafe, Type } from 'typebox'
 import { DecisionKey } from '../decision-definition.ts'
+import { FIRST_EPOCH_TIME, LAST_EPOCH_TIME } from '../client-time.ts'
 import { NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
@@ -262,10 +263,12 @@ const ReportedExposure = Type.Object(
     visitorId: optionalId('The visitor who saw it. Either this or `userId` is required.'),
     userId: optionalId('The user who saw it. Comes before `visitorId`.'),
     at: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        format: 'date-time',
-        description: 'When it was seen, at most 7 days ago. Default, and latest: now.',
+      Type.Unsafe<string | number | null>({
+        type: ['string', 'number', 'null'],
+        minimum: FIRST_EPOCH_TIME,
+        maximum: LAST_EPOCH_TIME,
+        description:
+          'When it was seen, at most 7 days ago, in the forms of `clientTimestamp`. Default, and latest: now.',
       }),
     ),
   },

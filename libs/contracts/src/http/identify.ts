@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { BUG_IDS, MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
+import { PLACEHOLDER_KEYWORD } from '../placeholder-id.ts'
+import { MAX_ID_LENGTH, PRINTABLE } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 
 /** Maximum traits of a request: the UTF-8 length of their JSON as sent. */
@@ -17,8 +18,8 @@ const personId = (description: string) => ({
   minLength: 1,
   maxLength: MAX_ID_LENGTH,
   ...PRINTABLE,
-  not: { enum: BUG_IDS },
-  description,
+  [PLACEHOLDER_KEYWORD]: true,
+  description: `${description} A placeholder such as \`undefined\` or \`None\` is refused.`,
 })
 const id = (description: string) => Type.String(personId(description))
 /** An optional id. Null is the same as a missing one. */

@@ -79,7 +79,7 @@ export const trackEvents = defineOperation({
     'In the modes `warn` and `enforce` the following are warnings, which are stored with the event and, with ' +
     'the sync selector, returned in `errors[]`: `missing_visitor_id`, `invalid_visitor_id`, ' +
     '`invalid_user_id`, `invalid_session_id`, `invalid_event_id`, `invalid_timestamp`, `future_timestamp`, ' +
-    '`invalid_sent_at`, `unknown_field` (ignored; the first ten of an event), `unknown_event` (if the project' +
+    '`invalid_sent_at`, `inexact_number` (a number in `properties` with more digits than a double holds), `unknown_field` (ignored; the first ten of an event), `unknown_event` (if the project' +
     ' has any event definition), and for a conversion `invalid_amount`, `invalid_currency`, ' +
     '`missing_currency` and `invalid_quantity`.',
   access: { by: 'key', scope: 'events:write' },
@@ -158,7 +158,7 @@ export const backfillEvents = defineOperation({
   summary: 'Send events of the past',
   description:
     'Up to 1,000 events, which are stored before the answer. They send no email, and `sentAt` never corrects ' +
-    'their times. Every conversion needs an `eventId` that is not empty, white space or a placeholder such as' +
+    'their times. An event whose `clientTimestamp` cannot be read is refused. Every conversion needs an `eventId` that is not empty, white space or a placeholder such as' +
     ' `undefined`. The answer comes within 5 s plus 30 ms per event.',
   access: { by: 'key', scope: 'events:backfill' },
   query: BackfillQuery,

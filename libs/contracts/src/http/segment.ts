@@ -29,7 +29,9 @@ const messageFields = {
     '`page`, `campaign`, `userAgent`, `ip`, `locale`, `sessionId`, and `userHash` for projects that verify ' +
       'identities. Other fields are ignored.',
   ),
-  timestamp: text('When it happened by the client’s clock; `originalTimestamp` means the same.'),
+  timestamp: text(
+    'When it happened by the client’s clock, in the forms of `clientTimestamp`; `originalTimestamp` means the same.',
+  ),
   sentAt: text('When it was sent by the client’s clock; corrects a clock that is off by over 5 s.'),
   writeKey: text('The API key, where there is no header.'),
 }
@@ -112,7 +114,8 @@ export const segmentAlias = call('alias', 'Link a visitor to a user', { short: '
 export const segmentImport = call('import', 'Send a batch of messages of the past', {
   body: Batch,
   more:
-    'Their events fire no email and no webhook, and their times are not corrected by `sentAt`, unless the `sentAt` of ' +
+    'Their events fire no email and no webhook, their times are not corrected by `sentAt`, a message whose time cannot be ' +
+    'read is refused, and traits do not replace those that were true later, unless the `sentAt` of ' +
     'the batch is within 10 minutes of now and no message is over 24 hours old.',
 })
 

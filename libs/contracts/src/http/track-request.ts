@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { FIRST_EPOCH_TIME, LAST_EPOCH_TIME } from '../client-time.ts'
 import {
   CLIENT_EVENT_ID_OR_EMPTY,
   MAX_ID_LENGTH,
@@ -56,9 +57,15 @@ export const TrackedEvent = Type.Object(
       }),
     ),
     clientTimestamp: Type.Optional(
-      Type.Unsafe<string | null>({
-        type: ['string', 'null'],
-        description: 'When the event happened by the client’s clock, RFC 3339. Default: the time of receipt.',
+      Type.Unsafe<string | number | null>({
+        type: ['string', 'number', 'null'],
+        minimum: FIRST_EPOCH_TIME,
+        maximum: LAST_EPOCH_TIME,
+        description:
+          'When the event happened by the client’s clock: RFC 3339, or ISO 8601 as libraries write it (without a zone ' +
+          'it is UTC), or seconds or milliseconds since 1970, as a number or as text. From 100,000,000,000 up a number ' +
+          'is in milliseconds. Default: the time of receipt. Another value is a warning, and in a backfill an error ' +
+          'of the event.',
       }),
     ),
     eventId: optionalId(
@@ -103,11 +110,11 @@ const batchOf = (maxItems: number, description: string, sentAt: string) =>
 export const TrackBatch = batchOf(
   MAX_EVENTS_PER_REQUEST,
   'Up to 100 events.',
-  'When the client sent the request, RFC 3339. It corrects a clock that is off by over 5 s. Any other value' +
+  'When the client sent the request, as in `clientTimestamp`. It corrects a clock that is off by over 5 s. Any other value' +
     ' gives a warning for every event and counts as missing.',
 )
 export const BackfillBatch = batchOf(
   MAX_BACKFILL_EVENTS,
   'Up to 1,000 events.',
-  'Not used: the times of a backfill are never corrected. What is not an RFC 3339 time is a warning of every event.',
+  'Not used: the times of a backfill are never corrected. What is not a time is a warning of every event.',
 )

@@ -163,7 +163,7 @@ describe('the envelope of an event', () => {
     expect(warningsOf(fields)).toEqual(['missing_visitor_id'])
   })
 
-  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])(
+  it.each(['', 'undefined', 'null ', ' NULL', 'NaN', 'None', '(null)', '[object Undefined]'])(
     'takes the visitor %j for missing',
     (visitorId) => {
       const { event, warnings } = accept({ eventName: 'e', visitorId })
@@ -172,20 +172,23 @@ describe('the envelope of an event', () => {
     },
   )
 
-  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])('treats the user %j as missing', (userId) => {
-    const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', userId })
-    expect(event).not.toHaveProperty('userId')
-    expect(warnings).toEqual([
-      {
-        field: 'userId',
-        rule: 'invalid_user_id',
-        actual: userId,
-        message: 'userId looks like a bug in the client and is treated as missing',
-      },
-    ])
-  })
+  it.each(['', 'undefined', 'null ', ' NULL', 'NaN', 'None', '(null)', '[object Undefined]'])(
+    'treats the user %j as missing',
+    (userId) => {
+      const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', userId })
+      expect(event).not.toHaveProperty('userId')
+      expect(warnings).toEqual([
+        {
+          field: 'userId',
+          rule: 'invalid_user_id',
+          actual: userId,
+          message: 'userId looks like a bug in the client and is treated as missing',
+        },
+      ])
+    },
+  )
 
-  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])(
+  it.each(['', 'undefined', 'null ', ' NULL', 'NaN', 'None', '(null)', '[object Undefined]'])(
     'takes the session %j for missing',
     (sessionId) => {
       const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', sessionId })
@@ -194,7 +197,7 @@ describe('the envelope of an event', () => {
     },
   )
 
-  it.each(['', 'undefined', 'null', 'NaN', '[object Object]'])(
+  it.each(['', 'undefined', 'null ', ' NULL', 'NaN', 'None', '(null)', '[object Undefined]'])(
     'gives an event with the id %j one of its own',
     (eventId) => {
       const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', eventId })
@@ -203,7 +206,7 @@ describe('the envelope of an event', () => {
     },
   )
 
-  it.each(['Undefined', 'nan', 'undefined-1', 'null ', '0'])('keeps the id %j', (eventId) => {
+  it.each(['undefined-1', 'nullable', '0'])('keeps the id %j', (eventId) => {
     const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', eventId })
     expect(event.eventId).toBe(eventId)
     expect(warnings).toEqual([])
@@ -257,12 +260,57 @@ describe('the envelope of an event', () => {
     )
   })
 
-  it.each(['0', 'nan', 'Undefined', 'false'])('treats the visitor %j as a visitor', (visitorId) => {
+  it.each(['0', 'nano', 'false'])('treats the visitor %j as a visitor', (visitorId) => {
     expect(accept({ eventName: 'e', visitorId }).event.visitorId).toBe(visitorId)
   })
 
   it.each(['', 'yesterday', '2026-02-31T00:00:00Z'])('warns of the unreadable time %j', (clientTimestamp) => {
     expect(warningsOf({ clientTimestamp })).toEqual(['invalid_timestamp'])
+  })
+
+  it.each([
+    ['2026-11-21T03:59:00+0000', '2026-11-21T03:59:00+00:00'],
+    ['2026-11-21 03:59', '2026-11-21T03:59:00Z'],
+    [1_795_233_540, '2026-11-21T03:59:00.000Z'],
+    ['1795233540000', '2026-11-21T03:59:00.000Z'],
+  ])('reads the time %j', (clientTimestamp, time) => {
+    const { event, warnings } = accept({ eventName: 'e', visitorId: 'v', clientTimestamp })
+    expect(event.clientTimestamp).toBe(time)
+    expect(warnings).toEqual([])
+  })
+
+  it.each(['', 'yesterday', '2026-11-21T25:00:00Z', 5])(
+    'refuses an event of the past with the unreadable time %j',
+    (clientTimestamp) => {
+      const result = acceptEvent({ eventName: 'e', clientTimestamp }, { ...context, isHistory: true })
+      expect(result).toMatchObject({
+        accepted: false,
+        problem: { field: 'clientTimestamp', rule: 'structure' },
+      })
+      const readable = { eventName: 'e', clientTimestamp: 1_795_233_540 }
+      expect(acceptEvent(readable, { ...context, isHistory: true }).accepted).toBe(true)
+    },
+  )
+
+  it('warns of numbers in its properties that have more digits than are kept', () => {
+    const event =
+      '{"eventName":"e","visitorId":"v","properties":{"order":{"id":7211045500123456789},"n":1.5}}'
+    expect(accept(parseJson(event)).warnings).toEqual([
+      {
+        field: 'properties.order.id',
+        rule: 'inexact_number',
+        actual: '7211045500123456789',
+        message: expect.stringContaining('7211045500123457000'),
+      },
+    ])
+  })
+
+  it('refuses ids that are numbers', () => {
+    for (const field of ['eventId', 'visitorId', 'userId', 'sessionId'])
+      expect(refuse(parseJson(`{"eventName":"e","${field}":7211045500123456789}`)).problem).toMatchObject({
+        field,
+        message: expect.stringContaining('must be a string'),
+      })
   })
 
   it('warns of a time more than 24 hours ahead', () => {

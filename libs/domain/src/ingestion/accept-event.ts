@@ -1,19 +1,21 @@
 import {
   type AcceptedEvent,
-  BUG_IDS,
+  CLIENT_TIME_WORDS,
+  isPlaceholderId,
   MAX_EVENT_BYTES,
   MAX_EVENT_DEPTH,
-  parseRfc3339,
+  rfc3339OfClientTime,
   TrackedEvent,
   trackedEvent,
   type ValidationItem,
 } from '@waymark/contracts'
 import { timeOf } from '../enrichment/corrected-time.ts'
-import { extentOf, isHeavierThan, jsonStart } from '../json/client-json.ts'
+import { extentOf, isHeavierThan, type JsonExtent, jsonStart } from '../json/client-json.ts'
+import { numbersThatLostDigits } from '../json/number-source.ts'
 
 const MAX_SAMPLE_LENGTH = 256
-/** Maximum warnings about unknown fields per event, because an event could have thousands of short names. */
-const MAX_UNKNOWN_FIELDS = 10
+/** Maximum warnings of one kind per event, because an event could have thousands of short names. */
+const MAX_WARNINGS = 10
 const MAX_NAME_LENGTH = 64
 const KNOWN_FIELDS: ReadonlySet<string> = new Set(Object.keys(TrackedEvent.properties))
 /** An accepted event with warnings about its fields, or the problem of a refused one. */
@@ -29,6 +31,8 @@ export type AcceptanceContext = {
   sentAt: string | null
   /** A warning for every event of the request whose send time cannot be used. */
   sentAtProblem?: ValidationItem
+  /** Whether the event is of the past, so that the time of receipt cannot replace a time that cannot be read. */
+  isHistory?: boolean
   /** Generates the id of an event without one. */
   newEventId: () => string
   /** False when the whole request is smaller than the maximum size of an event. Then events are not measured. */
@@ -37,7 +41,8 @@ export type AcceptanceContext = {
 
 /** Checks the structure of one event from a client, and normalizes it. */
 export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptance => {
-  const problem = structuralProblem(raw, context.mayExceedSize)
+  const extent = extentOf(raw, MAX_EVENT_DEPTH)
+  const problem = structuralProblem(raw, extent, context)
   if (problem) {
     return { accepted: false, eventName: nameOf(raw), problem }
   }
@@ -55,13 +60,14 @@ export const acceptEvent = (raw: unknown, context: AcceptanceContext): Acceptanc
   const sessionId = usableId('sessionId', sent.sessionId, warnings)
   if (sessionId !== undefined) event.sessionId = sessionId
   if (isGiven(sent.clientTimestamp)) {
-    event.clientTimestamp = sent.clientTimestamp
-    checkClientTimestamp(sent.clientTimestamp, context, warnings)
+    event.clientTimestamp = rfc3339OfClientTime(sent.clientTimestamp) ?? `${sent.clientTimestamp}`
+    checkClientTimestamp(event.clientTimestamp, context, warnings)
   }
   if (isGiven(sent.shortLinkId)) event.shortLinkId = sent.shortLinkId
   if (isGiven(sent.shortLinkCode)) event.shortLinkCode = sent.shortLinkCode
   if (isGiven(sent.clickIds) && Object.keys(sent.clickIds).length > 0) event.clickIds = sent.clickIds
   warnOfUnknownFields(sent, warnings)
+  if (extent.mayLackDigits) warnOfLostDigits(sent.properties, warnings)
   return { accepted: true, event, warnings }
 }
 
@@ -69,19 +75,30 @@ const isGiven = <T>(value: T | null | undefined): value is T => value !== null &
 
 /** Whether an event id counts as missing: absent, empty, or a value that buggy clients send instead of an id. */
 export const isMissingId = (id: unknown): boolean =>
-  id === null || id === undefined || id === '' || (typeof id === 'string' && BUG_IDS.includes(id))
+  id === null || id === undefined || (typeof id === 'string' && isPlaceholderId(id))
 
 const structural = (field: string, message: string): ValidationItem => ({ field, rule: 'structure', message })
 
-const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem | undefined => {
-  const { tooDeep, outOfRange, bytesAtMost } = extentOf(raw, MAX_EVENT_DEPTH)
+const structuralProblem = (
+  raw: unknown,
+  { tooDeep, outOfRange, bytesAtMost }: JsonExtent,
+  { mayExceedSize, isHistory = false }: AcceptanceContext,
+): ValidationItem | undefined => {
   if (tooDeep) return structural('', `is nested deeper than ${MAX_EVENT_DEPTH} levels`)
   if (outOfRange) return structural('', 'holds a number that is out of range')
   const problem = trackedEvent.check(raw)
   if (problem) return structural(problem.field, problem.message)
   const maybeTooLarge = mayExceedSize && bytesAtMost > MAX_EVENT_BYTES
   if (maybeTooLarge && exceedsEventSize(raw)) return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
-  return undefined
+  return isHistory ? timeProblem((raw as TrackedEvent).clientTimestamp) : undefined
+}
+
+const timeProblem = (time: unknown): ValidationItem | undefined => {
+  if (!isGiven(time) || rfc3339OfClientTime(time) !== undefined) return undefined
+  return structural(
+    'clientTimestamp',
+    `must be ${CLIENT_TIME_WORDS}; got ${jsonStart(time, MAX_NAME_LENGTH)}`,
+  )
 }
 
 /**
@@ -136,7 +153,7 @@ const checkClientTimestamp = (
 const TIME_PROBLEMS = {
   invalid: {
     rule: 'invalid_timestamp',
-    message: 'clientTimestamp is not an RFC 3339 time; the time of receipt is used',
+    message: `clientTimestamp is not ${CLIENT_TIME_WORDS}; the time of receipt is used`,
   },
   future: {
     rule: 'future_timestamp',
@@ -152,9 +169,18 @@ const warnOfUnknownFields = (sent: object, warnings: ValidationItem[]): void => 
   let unknown = 0
   for (const name in sent) {
     if (KNOWN_FIELDS.has(name)) continue
-    if (unknown++ === MAX_UNKNOWN_FIELDS) return
+    if (unknown++ === MAX_WARNINGS) return
     const field = name.length > MAX_NAME_LENGTH ? name.slice(0, MAX_NAME_LENGTH).toWellFormed() : name
     warnings.push({ field, rule: 'unknown_field', message: UNKNOWN_FIELD })
+  }
+}
+
+/** The numbers are stored as a double holds them, which is wrong for ids. */
+const warnOfLostDigits = (properties: unknown, warnings: ValidationItem[]): void => {
+  for (const { path, source, value } of numbersThatLostDigits(properties, MAX_WARNINGS)) {
+    const field = `properties.${path}`.slice(0, MAX_NAME_LENGTH).toWellFormed()
+    const message = `has more digits than a number keeps and is stored as ${value}; send ids as text`
+    warnings.push({ field, rule: 'inexact_number', actual: source.slice(0, MAX_NAME_LENGTH), message })
   }
 }
 
@@ -173,12 +199,15 @@ export type SentAt = { sentAt: string | null; sentAtProblem?: ValidationItem }
 
 /** Maximum characters. It is stored with every event of the request. */
 const MAX_LENGTH = 64
+/** A day does not tell by how much a clock is off. */
+const DATE_ONLY = /^\s*\d{4}-?\d\d-?\d\d\s*$/
 
-/** Reads the send time of a request. One that is not an RFC 3339 time counts as missing. */
+/** Reads the send time of a request. What is not a time counts as missing. */
 export const readSentAt = (value: unknown): SentAt => {
   if (value === null || value === undefined) return { sentAt: null }
-  if (typeof value === 'string' && value.length <= MAX_LENGTH && parseRfc3339(value) !== undefined)
-    return { sentAt: value }
+  const isNoMoment = typeof value === 'string' && (value.length > MAX_LENGTH || DATE_ONLY.test(value))
+  const sentAt = isNoMoment ? undefined : rfc3339OfClientTime(value)
+  if (sentAt !== undefined) return { sentAt }
   const actual = typeof value === 'string' ? value.slice(0, MAX_LENGTH).toWellFormed() : undefined
   return {
     sentAt: null,
@@ -186,7 +215,7 @@ export const readSentAt = (value: unknown): SentAt => {
       field: 'sentAt',
       rule: 'invalid_sent_at',
       ...(actual !== undefined && { actual }),
-      message: 'sentAt of the request is not an RFC 3339 time and is treated as missing',
+      message: `sentAt of the request is not ${CLIENT_TIME_WORDS}, and is treated as missing`,
     },
   }
 }

@@ -1,15 +1,18 @@
 // JSON from clients: parsing it safely, measuring it, and shortening it.
 
+import { parseNumbers } from './number-source.ts'
+
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i
 const NUL = /\0/g
 
 /**
  * Parses JSON text and replaces U+0000 and lone surrogates, which PostgreSQL and UTF-8 cannot represent, by U+FFFD. Both
- * occur only as `\u` escapes, so other text needs no second pass.
+ * occur only as `\u` escapes, so other text needs no second pass. Keeps the source text of numbers that a double cannot
+ * hold, see `numberSource`.
  * @throws SyntaxError when the text is not JSON
  */
 export const parseJson = (text: string): unknown => {
-  const value: unknown = JSON.parse(text)
+  const value = parseNumbers(text)
   // Searching for fixed text first is much faster.
   return text.includes('\\u') && SUSPECT_ESCAPE.test(text) ? sanitize(value) : value
 }
@@ -41,12 +44,14 @@ const sanitize = (value: unknown): unknown => {
 }
 
 /** Measurements of a JSON value: an upper bound of its size in bytes, and whether it exceeds limits. */
-type JsonExtent = {
+export type JsonExtent = {
   bytesAtMost: number
   /** Nested deeper than allowed. Deeper values are not measured. */
   tooDeep: boolean
   /** Contains a number out of the range of a double, which `JSON.parse` turns into `Infinity`. */
   outOfRange: boolean
+  /** Contains a number that is not an integer of at most 53 bits, and so may have lost digits. */
+  mayLackDigits: boolean
 }
 
 /** Maximum bytes of a UTF-16 code unit, as a `\u` escape. */
@@ -58,7 +63,7 @@ const SEPARATOR_BYTES = 1
 
 /** Measures a JSON value in one pass. The outer object or array is level 1 of `maxDepth`. */
 export const extentOf = (value: unknown, maxDepth: number): JsonExtent => {
-  const extent = { bytesAtMost: 0, tooDeep: false, outOfRange: false }
+  const extent = { bytesAtMost: 0, tooDeep: false, outOfRange: false, mayLackDigits: false }
   addExtent(extent, value, maxDepth)
   return extent
 }
@@ -70,6 +75,7 @@ const addExtent = (extent: JsonExtent, value: unknown, levels: number): void => 
   }
   extent.bytesAtMost += NUMBER_BYTES
   if (typeof value === 'number') {
+    if (!Number.isSafeInteger(value)) extent.mayLackDigits = true
     if (!Number.isFinite(value)) extent.outOfRange = true
     return
   }

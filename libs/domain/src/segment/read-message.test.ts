@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { acceptEvent } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
+import { parseJson } from '../json/client-json.ts'
 import { readSegmentMessage, type SegmentCall, segmentCalls, segmentProblem } from './read-message.ts'
 
 const request = (more: object = {}) => ({
@@ -97,7 +98,7 @@ describe('a message becomes an event', () => {
     })
   })
 
-  it.each([1_763_697_600_000, '2026-11-21', '', null, undefined])(
+  it.each([1_763_697_600_000, 1_763_697_600, '2026-11-21T04:00:00+0000', '', null, undefined])(
     'without a warning when the send time is %j',
     (sentAt) => {
       expect(read({ type: 'track', event: 'e', sentAt })).not.toHaveProperty('sentAtProblem')
@@ -116,6 +117,10 @@ describe('a message becomes an event', () => {
     [1_763_697_600_000, '2025-11-21T04:00:00.000Z'],
     ['yesterday', 'yesterday'],
     [Number.NaN, undefined],
+    [1_763_697_600, '2025-11-21T04:00:00.000Z'],
+    ['1763697600', '2025-11-21T04:00:00.000Z'],
+    ['2026-11-21T04:00:00+0000', '2026-11-21T04:00:00+00:00'],
+    ['2026-11-21T04:00+02', '2026-11-21T04:00:00+02:00'],
     ['', undefined],
     [{}, undefined],
   ])('at the time %j', (timestamp, clientTimestamp) => {
@@ -151,6 +156,96 @@ describe('ids of messages', () => {
     const own = 'wm:redemption:1'
     expect(idOf(own)).not.toBe(own)
     expect(eventKeyOf(`${idOf(own)}`)).not.toBe(eventKeyOf(own))
+  })
+})
+
+describe('ids that are numbers', () => {
+  const id = '7211045500123456789'
+  const parsed = (fields: object) =>
+    read(parseJson(JSON.stringify(fields).replaceAll(`"${id}"`, id)), { settings: { identifyEvents: true } })
+
+  it.each(segmentCalls)('keep all their digits in %s', (type) => {
+    const message = {
+      type,
+      event: 'e',
+      groupId: id,
+      previousId: 'v',
+      anonymousId: id,
+      userId: id,
+      messageId: id,
+    }
+    const { event, personChange, problems } = parsed(message)
+    expect(problems).toEqual([])
+    if (type !== 'alias') expect(event?.event).toMatchObject({ eventId: id, userId: id, visitorId: id })
+    if (['identify', 'alias', 'group'].includes(type)) expect(personChange?.userId).toBe(id)
+    if (type === 'group') expect(personChange?.traits).toHaveProperty([`groups.${id}`])
+  })
+
+  it('keep all their digits in previousId, sessions, traits and the quarantine', () => {
+    expect(parsed({ type: 'alias', previousId: id, userId: 'u' }).personChange?.visitorId).toBe(id)
+    const context = { sessionId: id }
+    expect(parsed({ type: 'track', event: 'e', context }).event?.event.sessionId).toBe(id)
+    const traits = { crmId: id, of: { id } }
+    expect(parsed({ type: 'identify', userId: 'u', traits }).personChange?.traits).toEqual(traits)
+    expect(
+      parsed({ type: 'group', groupId: 'g', userId: 'u', traits }).event?.event.properties,
+    ).toMatchObject({ traits })
+    expect(parsed({ type: 'none', userId: id, messageId: id, anonymousId: id }).summary()).toMatchObject({
+      eventId: id,
+      userId: id,
+      visitorId: id,
+    })
+  })
+
+  it('are reported in the properties of every call with properties', () => {
+    for (const type of ['track', 'page', 'screen']) {
+      const { event } = parsed({ type, event: 'e', name: 'n', ...person, properties: { order: id } })
+      const accepted = acceptEvent(event?.event, {
+        receivedAtMs: 0,
+        sentAt: null,
+        newEventId: () => 'new',
+        mayExceedSize: false,
+      })
+      expect(accepted).toMatchObject({ warnings: [{ field: 'properties.order', rule: 'inexact_number' }] })
+    }
+  })
+})
+
+describe('a message of the past', () => {
+  it.each(['yesterday', '', 0, 5, {}, '2024-05-05T25:00:00Z'])('is refused with the time %j', (timestamp) => {
+    for (const type of segmentCalls) {
+      const message = { type, event: 'e', groupId: 'g', previousId: 'p', ...person, timestamp }
+      expect(read(message, { isHistory: true })).toMatchObject({
+        personChange: undefined,
+        event: undefined,
+        problems: [{ field: 'timestamp', message: expect.stringContaining('must be a time') }],
+      })
+    }
+  })
+
+  it.each([1_714_903_200, '2024-05-05T10:00:00+0000', '2024-05-05', null, undefined])(
+    'is taken with the time %j',
+    (timestamp) => {
+      const message = { type: 'track', event: 'e', ...person, timestamp }
+      expect(read(message, { isHistory: true }).problems).toEqual([])
+    },
+  )
+
+  it('changes people as of its time', () => {
+    const timestamp = '2024-05-05T10:00:00+0200'
+    for (const type of ['identify', 'group', 'alias']) {
+      const message = { type, groupId: 'g', previousId: 'p', ...person, timestamp }
+      expect(read(message, { isHistory: true }).personChange?.happenedAt).toBe('2024-05-05T10:00:00+02:00')
+      expect(read(message).personChange?.happenedAt).toBeNull()
+    }
+  })
+
+  it('may have another field with its time', () => {
+    const message = { type: 'track', event: 'e', timestamp: 'now', originalTimestamp: '2024-05-05T10:00:00Z' }
+    expect(read(message, { isHistory: true })).toMatchObject({
+      problems: [],
+      event: { event: { clientTimestamp: '2024-05-05T10:00:00Z' } },
+    })
   })
 })
 

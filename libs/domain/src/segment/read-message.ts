@@ -1,4 +1,5 @@
 import {
+  CLIENT_TIME_WORDS,
   type ClientDevice,
   identifyRequest,
   MAX_EVENT_BYTES,
@@ -6,9 +7,10 @@ import {
   MAX_ID_LENGTH,
   MAX_TRAITS_BYTES,
   MAX_TRAITS_DEPTH,
+  PLACEHOLDER_KEYWORD,
   type ProjectSettings,
-  parseRfc3339,
   profileRequest,
+  rfc3339OfClientTime,
   type SchemaProblem,
   type TrackedEvent,
   trackedEvent,
@@ -17,7 +19,8 @@ import {
 import { checkTraits } from '../identity/check-traits.ts'
 import { exceedsEventSize, readSentAt, type SentAt, sampleOf } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
-import { extentOf, isDeeperThan } from '../json/client-json.ts'
+import { extentOf, isDeeperThan, jsonStart } from '../json/client-json.ts'
+import { mergeMembers, numberSource, withIntegersAsText } from '../json/number-source.ts'
 
 /** The calls of Segment's protocol. */
 export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const
@@ -32,6 +35,8 @@ export type SegmentPersonChange = {
   links: boolean
   traits: JsonObject
   userHash: string | null
+  /** When it happened, RFC 3339. Null for a message that is not of the past, or has no time. */
+  happenedAt: string | null
 }
 
 /** An event of a message, with what the message says beside it. */
@@ -68,6 +73,8 @@ type SegmentRequest = {
   sentAt: unknown
   /** The context of the batch. That of a message wins. */
   context: unknown
+  /** Whether the messages are of the past. Then a time that cannot be read is a problem. */
+  isHistory?: boolean
   /** False when the whole request is smaller than one message may be. */
   mayExceedSize: boolean
   settings: Pick<ProjectSettings, 'deniedTraits' | 'identifyEvents'>
@@ -75,14 +82,16 @@ type SegmentRequest = {
 
 /** Reads one message of Segment's protocol, of any type. A message that is not valid has only `problems`. */
 export const readSegmentMessage = (raw: unknown, request: SegmentRequest): SegmentMessage => {
-  const problem = structuralProblem(raw, request.mayExceedSize)
   const message: JsonObject = isObject(raw) ? raw : {}
+  const problem = structuralProblem(raw, request.mayExceedSize)
   const call = request.call ?? message.type
   const summary = () => summarize(raw, call, problem !== undefined, request.settings)
   const nothing = { personChange: undefined, event: undefined, sentAt: null, summary }
   if (problem) return { ...nothing, problems: [problem] }
   if (!isCall(call))
     return { ...nothing, problems: [structural('type', `must be one of ${segmentCalls.join(', ')}`)] }
+  const ofTime = request.isHistory ? timeProblem(message) : undefined
+  if (ofTime) return { ...nothing, problems: [ofTime] }
   const read = readers[call](partsOf(message, request), request.settings)
   return { ...nothing, ...sentAtOf(message, request), ...read }
 }
@@ -136,21 +145,23 @@ type Parts = {
   visitorId: unknown
   userId: unknown
   userHash: string | null
+  happenedAt: string | null
 }
 
 const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
-  const context = { ...objectIn(request.context), ...objectIn(message.context) }
-  const visitorId = idIn(message.anonymousId)
-  const userId = idIn(message.userId)
-  const clientTimestamp = timeIn(message.timestamp) ?? timeIn(message.originalTimestamp)
-  const eventId = messageIdIn(message.messageId)
-  const sessionId = idIn(context.sessionId)
+  const context = mergeMembers(objectIn(request.context), objectIn(message.context))
+  const visitorId = idIn(message, 'anonymousId')
+  const userId = idIn(message, 'userId')
+  const clientTimestamp = timeIn(message)
+  const eventId = messageIdIn(message)
+  const sessionId = idIn(context, 'sessionId')
   return {
     message,
     context,
     visitorId,
     userId,
     userHash: textIn(context.userHash),
+    happenedAt: (request.isHistory && clientTimestamp) || null,
     envelope: {
       ...(eventId !== undefined && { eventId }),
       ...(visitorId !== undefined && { visitorId }),
@@ -161,39 +172,51 @@ const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
   }
 }
 
-/** An id, if there is one. Some clients send numbers. What is no id is returned as it is, and refused later. */
-const idIn = (value: unknown): unknown => {
+/**
+ * The id in a field, if there is one. Some clients send numbers, whose digits are all kept. What is no id is returned as
+ * it is, and refused later.
+ */
+const idIn = (from: JsonObject, field: string): unknown => {
+  const value = from[field]
   if (!isGiven(value) || value === '') return undefined
-  return typeof value === 'number' && Number.isFinite(value) ? `${value}` : value
+  if (typeof value !== 'number' || !Number.isFinite(value)) return value
+  return numberSource(from, field) ?? `${value}`
 }
 
 /**
  * The event id of a message. An id of a shape that event ids cannot have becomes a hash, which is the same for a repeat.
  * The prefix keeps the hash apart from those of ids that Waymark makes itself.
  */
-const messageIdIn = (value: unknown): unknown => {
-  const id = idIn(value)
+const messageIdIn = (message: JsonObject): unknown => {
+  const id = idIn(message, 'messageId')
   if (typeof id !== 'string') return id
   const usable = trackedEvent.fits({ eventName: 'any', eventId: id })
   return usable ? id : eventKeyOf(`segment:${id}`)
 }
 
-const WITHOUT_ZONE = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d+)?)?$/
+const TIME_FIELDS = ['timestamp', 'originalTimestamp']
 
-/** A time as text. Clients also send milliseconds, dates, and times without a zone, which are then UTC. */
-const timeIn = (value: unknown): string | undefined => {
-  if (typeof value === 'number') {
-    const date = new Date(value)
-    return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
+/** The time of a message as RFC 3339, else what it sent as text. Undefined without one. */
+const timeIn = (message: JsonObject): string | undefined => {
+  const sent = TIME_FIELDS.map((field) => message[field])
+  for (const value of sent) {
+    const time = rfc3339OfClientTime(value)
+    if (time !== undefined && time.length <= MAX_TIME_LENGTH) return time
   }
-  const text = textIn(value)
-  if (text === null) return undefined
-  if (parseRfc3339(text) !== undefined || !WITHOUT_ZONE.test(text)) return text.slice(0, MAX_TIME_LENGTH)
-  return text.length === DATE_LENGTH ? `${text}T00:00:00Z` : `${text}Z`
+  const unread = sent.find((value) => textIn(value) !== null || typeof value === 'number')
+  return unread === undefined ? undefined : `${unread}`.slice(0, MAX_TIME_LENGTH)
 }
-const DATE_LENGTH = 'YYYY-MM-DD'.length
 // Times are stored with every event.
 const MAX_TIME_LENGTH = 64
+
+/** Why the time of a message of the past cannot be used. Without one, a message counts as received now. */
+const timeProblem = (message: JsonObject): ValidationItem | undefined => {
+  const given = TIME_FIELDS.filter((field) => isGiven(message[field]))
+  const [field] = given
+  if (field === undefined || given.some((name) => rfc3339OfClientTime(message[name]) !== undefined))
+    return undefined
+  return structural(field, `must be ${CLIENT_TIME_WORDS}; got ${jsonStart(message[field], MAX_TIME_LENGTH)}`)
+}
 
 /** The send time of a message, else of its batch. One that cannot be used is a warning. */
 const sentAtOf = (message: JsonObject, request: SegmentRequest): SentAt => {
@@ -203,7 +226,7 @@ const sentAtOf = (message: JsonObject, request: SegmentRequest): SentAt => {
   return { ...ofBatch, ...(own.sentAtProblem && { sentAtProblem: own.sentAtProblem }) }
 }
 
-const sentAtIn = (value: unknown): SentAt => readSentAt(value === '' ? null : (timeIn(value) ?? value))
+const sentAtIn = (value: unknown): SentAt => readSentAt(value === '' ? null : value)
 
 type Read = Pick<SegmentMessage, 'personChange' | 'event' | 'problems'>
 type Settings = SegmentRequest['settings']
@@ -274,7 +297,7 @@ const readView =
     if (isGiven(properties) && !isObject(properties))
       return refused(structural('properties', 'must be an object'))
     const named = { ...(textIn(name) && { name }), ...(textIn(category) && { category }) }
-    const all = { ...named, ...objectIn(properties) }
+    const all = mergeMembers(named, objectIn(properties))
     return { personChange: undefined, event: eventOf(parts, eventName, all), problems: [] }
   }
 
@@ -305,32 +328,32 @@ const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFo
 /** @returns a problem when an id cannot be one of a person */
 const personChangeOf = (
   ids: { visitorId?: unknown; userId?: unknown },
-  { links, traits, userHash }: Pick<SegmentPersonChange, 'links' | 'traits' | 'userHash'>,
+  { links, traits, userHash, happenedAt }: Omit<SegmentPersonChange, 'visitorId' | 'userId'>,
 ): SegmentPersonChange | ValidationItem => {
   const body = { ...ids, traits: {} }
   const problem = links ? identifyRequest.check(body) : profileRequest.check(body)
   if (problem) return segmentProblem(inWords(problem))
   const { visitorId = null, userId = null } = ids as { visitorId?: string; userId?: string }
-  return { visitorId, userId, links, traits, userHash }
+  return { visitorId, userId, links, traits, userHash, happenedAt }
 }
 
 const inWords = ({ field, rule, message }: SchemaProblem): Pick<ValidationItem, 'field' | 'message'> => ({
   field,
-  message: rule === 'not' ? 'looks like a bug in the client' : message,
+  message: rule === PLACEHOLDER_KEYWORD ? 'looks like a bug in the client' : message,
 })
 
 const isRefusal = (change: SegmentPersonChange | ValidationItem): change is ValidationItem => 'rule' in change
 
 const readIdentify = (parts: Parts, settings: Settings): Read => {
-  const { visitorId, userId, userHash, message, context } = parts
+  const { visitorId, userId, userHash, happenedAt, message, context } = parts
   if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
   if (isGiven(message.traits) && !isObject(message.traits))
     return refused(structural('traits', 'must be an object'))
   // Browser and mobile SDKs of RudderStack send them in the context.
-  const sent = objectIn(message.traits ?? context.traits)
+  const sent = withIntegersAsText(objectIn(message.traits ?? context.traits))
   const { traits, problems } = fittingTraits(sent, MAX_TRAITS_DEPTH)
   const links = visitorId !== undefined && userId !== undefined
-  const change = personChangeOf(idsOf(parts), { links, traits, userHash })
+  const change = personChangeOf(idsOf(parts), { links, traits, userHash, happenedAt })
   if (isRefusal(change)) return refused(change)
   const event = settings.identifyEvents
     ? eventOf(parts, 'identify', { traits: checkTraits(sent, settings).traits })
@@ -344,12 +367,12 @@ const idsOf = ({ visitorId, userId }: Pick<Parts, 'visitorId' | 'userId'>) => ({
 })
 
 const readAlias = (parts: Parts): Read => {
-  const { userId, userHash, message } = parts
-  const visitorId = idIn(message.previousId)
+  const { userId, userHash, happenedAt, message } = parts
+  const visitorId = idIn(message, 'previousId')
   if (visitorId === undefined) return refused(structural('previousId', 'is missing'))
   if (userId === undefined) return refused(structural('userId', 'is missing'))
   if (visitorId === userId) return refused(structural('previousId', 'is the same as userId'))
-  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash })
+  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash, happenedAt })
   if (!isRefusal(change)) return { personChange: change, event: undefined, problems: [] }
   return refused({ ...change, field: change.field === 'anonymousId' ? 'previousId' : change.field })
 }
@@ -357,14 +380,14 @@ const readAlias = (parts: Parts): Read => {
 const GROUP_TRAIT = 'groups.'
 
 const readGroup = (parts: Parts, settings: Settings): Read => {
-  const { visitorId, userId, userHash, message } = parts
+  const { visitorId, userId, userHash, happenedAt, message } = parts
   if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
-  const groupId = idIn(message.groupId)
+  const groupId = idIn(message, 'groupId')
   if (typeof groupId !== 'string' || !isGroupId(groupId))
     return refused(structural('groupId', `must be 1 to ${MAX_ID_LENGTH} printable characters`))
   if (isGiven(message.traits) && !isObject(message.traits))
     return refused(structural('traits', 'must be an object'))
-  const ofGroup = checkTraits(objectIn(message.traits), settings).traits
+  const ofGroup = checkTraits(withIntegersAsText(objectIn(message.traits)), settings).traits
   const name = `${GROUP_TRAIT}${groupId}`
   // The trait of the person is level 2, so what the group's traits hold must be plain values.
   const flat = Object.fromEntries(Object.entries(ofGroup).filter(([, value]) => !isDeeperThan(value, 0)))
@@ -376,7 +399,7 @@ const readGroup = (parts: Parts, settings: Settings): Read => {
     problems.push(
       structural('groupId', 'is too long for a trait; the person gets none, and the event has it'),
     )
-  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash })
+  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash, happenedAt })
   if (isRefusal(change)) return refused(change)
   return { personChange: change, event: eventOf(parts, 'group', { groupId, traits: ofGroup }), problems }
 }
@@ -415,12 +438,12 @@ const summarize = (
   const message = objectIn(raw)
   const kind = isCall(call) ? (EVENT_NAMES[call] ?? call) : 'message'
   const sentName = call === 'track' ? textIn(message.event) : null
-  const ids = { eventId: messageIdIn(message.messageId), visitorId: idIn(message.anonymousId) }
+  const ids = { eventId: messageIdIn(message), visitorId: idIn(message, 'anonymousId') }
   return {
     eventId: usableText(ids.eventId),
     eventName: (sentName ?? kind).slice(0, MAX_EVENT_NAME_LENGTH).toWellFormed(),
     visitorId: usableText(ids.visitorId),
-    userId: usableText(idIn(message.userId)),
+    userId: usableText(idIn(message, 'userId')),
     content: isMalformed ? withoutContent(raw) : contentOf(message, settings),
   }
 }

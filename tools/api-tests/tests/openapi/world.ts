@@ -12,6 +12,7 @@ import {
   listDeadLetters,
   type Operation,
   PATTERN_DESCRIPTION,
+  PLACEHOLDER_KEYWORD,
   VISIBLE_KEYWORD,
 } from '@waymark/contracts'
 import { generateAccessToken, generateToken, hashPassword } from '@waymark/domain'
@@ -106,7 +107,7 @@ export type World = {
 const ajv = new Ajv2020({ strict: true, allowUnionTypes: true })
 addFormats.default(ajv)
 ajv
-  .addVocabulary([PATTERN_DESCRIPTION, VISIBLE_KEYWORD])
+  .addVocabulary([PATTERN_DESCRIPTION, PLACEHOLDER_KEYWORD, VISIBLE_KEYWORD])
   .addFormat('idn-email', true)
   .addFormat('currency', (text: string) => currencyOf(text) === text)
 

@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isPlaceholderId, PLACEHOLDER_IDS } from './placeholder-id.ts'
+
+describe('isPlaceholderId', () => {
+  it.each([
+    '',
+    ' ',
+    'undefined',
+    ' undefined ',
+    'Undefined',
+    'null',
+    'NULL',
+    'Null\t',
+    '"null"',
+    '(null)',
+    '( null )',
+    '<null>',
+    '<nil>',
+    'nil',
+    'None',
+    'NONE\n',
+    'NaN',
+    'nan',
+    '[object Object]',
+    '[object Undefined]',
+    '[object Null]',
+    ' [Object object]',
+    '\u200bnull\ufeff',
+    'N/A',
+    '\\N',
+    '(not set)',
+    'Guest',
+    'anonymous',
+    '00000000-0000-0000-0000-000000000000',
+    '{00000000-0000-0000-0000-000000000000}',
+  ])('is true for %j', (id) => {
+    expect(isPlaceholderId(id)).toBe(true)
+  })
+
+  it.each([
+    '0',
+    '1',
+    'false',
+    'nullable',
+    'nonesuch',
+    'neil',
+    'Nan Goldin',
+    'user-null',
+    'guest-17',
+    '(id)',
+    'object',
+    '00000000-0000-0000-0000-000000000001',
+    '7211045500123456789',
+  ])('is false for %j', (id) => {
+    expect(isPlaceholderId(id)).toBe(false)
+  })
+
+  it('does not depend on case and on what is around it', () => {
+    const around = fc.string({ unit: fc.constantFrom(' ', '\t', '\u00a0', '\u200b', '"', "'"), maxLength: 4 })
+    const cases = fc.constantFrom(
+      (text: string) => text.toUpperCase(),
+      (text: string) => text.charAt(0).toUpperCase() + text.slice(1),
+      (text: string) => text,
+    )
+    fc.assert(
+      fc.property(fc.constantFrom(...PLACEHOLDER_IDS), around, around, cases, (id, before, after, write) => {
+        expect(isPlaceholderId(`${before}${write(id)}${after}`)).toBe(true)
+      }),
+    )
+  })
+
+  it('is false for the ids that systems generate', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.uuid(), fc.ulid(), fc.emailAddress(), fc.nat().map(String)), (id) => {
+        expect(isPlaceholderId(id)).toBe(false)
+      }),
+    )
+  })
+})
