@@ -51,11 +51,16 @@ export const redeemRoute = ({ redeemCoupon, ...deps }: Deps): Route =>
     }
   })
 
-/** The device is known only for browsers, which use public keys. */
+/** The device is known only for browsers and apps, which use public keys. */
 const redeemerOf = ({ apiKey: { projectId, kind }, request: { ip, headers } }: KeyCall): Redeemer => {
+  const isApp = headers.origin === undefined
   const device =
     kind === 'pub'
-      ? { ip: ip === '' ? null : ip, userAgent: headers['user-agent'] ?? null }
+      ? {
+          ip: ip === '' ? null : ip,
+          userAgent: headers['user-agent'] ?? null,
+          ...(isApp && { isApp: true as const }),
+        }
       : { ip: null, userAgent: null }
   return { projectId, device, hidesProfile: kind === 'pub' }
 }

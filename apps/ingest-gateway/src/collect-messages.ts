@@ -10,7 +10,7 @@ import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import type { Change, createIdentify, Sender as Identifier } from './identify.ts'
-import { eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
+import { deviceOf, eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
 import type { LimitedPeople } from './limits.ts'
 import type { createTrackEvents } from './track-events.ts'
 
@@ -91,11 +91,14 @@ export const createCollectMessages =
       sentAt: message.sentAt,
       ...(message.sentAtProblem && { sentAtProblem: message.sentAtProblem }),
       contextProperties,
-      client: {
-        ip: sender.speaksForOthers ? device.ip : sender.ip,
-        userAgent:
-          device.userAgent ?? (sender.isBrowser && !sender.speaksForOthers ? sender.userAgent : null),
-      },
+      client: deviceOf(
+        {
+          ip: sender.speaksForOthers ? device.ip : sender.ip,
+          userAgent:
+            device.userAgent ?? (sender.isBrowser && !sender.speaksForOthers ? sender.userAgent : null),
+        },
+        sender,
+      ),
       refuse: (problem: ValidationItem) => quarantine.add(message, [segmentProblem(problem)]),
     }))
     const rawEvents = events.map(({ event }) => event)

@@ -18,6 +18,7 @@ import {
   acceptEvent,
   conversionsOf,
   ingestRecordOf,
+  isAppAgent,
   isMissingId,
   meterEvent,
   type SentAt,
@@ -55,6 +56,8 @@ export type Sender = {
   validationMode: ValidationMode | null
   /** Whether events may name the IP address and user agent of another device; browsers may not. */
   speaksForOthers: boolean
+  /** Whether it is an app: it has a key of kind `pub` and, unlike a page, no origin. */
+  isApp?: boolean
   ip: string | null
   userAgent: string | null
 }
@@ -317,13 +320,20 @@ const reasonOf = ({ field, message }: ValidationItem): string =>
   field === '' ? `the event ${message}` : `${field} ${message}`
 
 const clientOf = (properties: Record<string, unknown>, sender: Sender): ClientDevice => {
-  if (!sender.speaksForOthers) return { ip: sender.ip, userAgent: sender.userAgent }
+  if (!sender.speaksForOthers) return deviceOf(sender, sender)
   const { ip, userAgent } = properties
-  return {
+  const device = {
     ip: typeof ip === 'string' ? ip : null,
     userAgent: typeof userAgent === 'string' ? userAgent : null,
   }
+  return deviceOf(device, sender)
 }
+
+/** A device that events name, and whether it is an app. */
+export const deviceOf = (
+  { ip, userAgent }: ClientDevice,
+  { isApp = false }: Pick<Sender, 'isApp'>,
+): ClientDevice => ({ ip, userAgent, ...((isApp || isAppAgent(userAgent)) && { isApp: true as const }) })
 
 const RETRY_AFTER_S = 30
 

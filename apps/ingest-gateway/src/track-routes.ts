@@ -109,6 +109,7 @@ export const senderOf = (apiKey: KeyCall['apiKey'], { ip, headers }: HttpRequest
   projectId: apiKey.projectId,
   validationMode: apiKey.validationMode,
   speaksForOthers: apiKey.kind === 'sec',
+  isApp: apiKey.kind === 'pub' && headers.origin === undefined,
   ip: ip === '' ? null : ip,
   userAgent: headers['user-agent'] ?? null,
 })

@@ -19,7 +19,12 @@ export const AcceptedEvent = Type.Object({
 export type AcceptedEvent = Static<typeof AcceptedEvent>
 
 /** The client of an event. Enrichment truncates the address. */
-export const ClientDevice = Type.Object({ ip: NullableString, userAgent: NullableString })
+export const ClientDevice = Type.Object({
+  ip: NullableString,
+  userAgent: NullableString,
+  /** Whether it is an app, whose HTTP library is no bot. */
+  isApp: Type.Optional(Type.Literal(true)),
+})
 export type ClientDevice = Static<typeof ClientDevice>
 
 /** A conversion by one selector. The gateway determines it, and it counts once the event is stored. */

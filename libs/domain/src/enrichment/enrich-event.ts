@@ -9,7 +9,7 @@ import { describeUserAgent, type UserAgent } from './user-agent.ts'
 
 /** Lookups of enrichment, which callers may cache. */
 type EnrichmentLookups = {
-  describeUserAgent: (header: string | null) => UserAgent
+  describeUserAgent: (header: string | null, isApp?: boolean) => UserAgent
   locate: Locate
 }
 
@@ -39,7 +39,7 @@ export const enrichEvent = (
   const event = completeEvent(record.event)
   const { url, path, utm, clickIds } = describePage(event.properties)
   const referrer = typeof event.properties.referrer === 'string' ? event.properties.referrer : null
-  const agent = describe(client.userAgent)
+  const agent = describe(client.userAgent, client.isApp)
   const receivedAtMs = Date.parse(record.receivedAt)
   const happenedAtMs = correctedTime(event.clientTimestamp, record.sentAt ?? null, receivedAtMs)
   return {
