@@ -34,6 +34,26 @@ describe('describePage', () => {
     })
   })
 
+  it.each([
+    'https://shop.example/#/?utm_source=news&gclid=g',
+    'https://shop.example/#/sale?a=1&utm_source=news&gclid=g',
+    'https://shop.example/#utm_source=news&gclid=g',
+    'https://shop.example/?UTM_SOURCE=news&GCLID=g',
+    'https://shop.example/?Utm_Source=news&gclid=g',
+    'https://shop.example/?a=1&amp;utm_source=news&amp;gclid=g',
+    'https://shop.example/?a=1&amp;amp;utm_source=news&amp;gclid=g',
+    'https://shop.example/?a=1&#38;utm_source=news&gclid=g',
+    'https://shop.example/?utm_source=&gclid=#/?utm_source=news&gclid=g',
+  ])('reads the campaign and click ids of %s', (url) => {
+    const { utm, clickIds } = describePage({ url, utm_source: 'property', utm_medium: 'email' })
+    expect(utm).toMatchObject({ source: 'news', medium: 'email' })
+    expect(clickIds).toEqual({ gclid: 'g' })
+  })
+
+  it('prefers the query of an address to its fragment', () => {
+    expect(describePage({ url: '/?utm_source=a#/?utm_source=b' }).utm.source).toBe('a')
+  })
+
   it('uses the first value of a repeated parameter', () => {
     expect(describePage({ url: '/?utm_source=a&utm_source=b' }).utm.source).toBe('a')
   })

@@ -1,3 +1,5 @@
+import { pageParametersOf, parsePageUrl } from './page-parameters.ts'
+
 const CLICK_ID_PARAMETERS = [
   'gclid',
   'gbraid',
@@ -15,7 +17,7 @@ type Page = {
   url: string | null
   path: string | null
   utm: Record<'source' | 'medium' | 'campaign' | 'term' | 'content', string | null>
-  /** Click ids in the query, by parameter name. */
+  /** Click ids in the address, by parameter name. */
   clickIds: Record<string, string>
 }
 
@@ -24,14 +26,13 @@ const text = (value: unknown): string | null =>
   typeof value === 'string' && value !== '' ? value.replaceAll('\0', '\uFFFD') : null
 
 /**
- * Reads the properties `url` and `path`, and those of the campaign, `utm_source` and so on, where the query of `url` has
+ * Reads the properties `url` and `path`, and those of the campaign, `utm_source` and so on, where `url` has
  * none. A `url` that cannot be parsed is kept as it is, without its query.
  */
 export const describePage = (properties: Record<string, unknown>): Page => {
   const url = text(properties.url)
-  // The base allows relative URLs. It does not get into the result.
-  const parsed = url === null ? null : URL.parse(url, 'http://relative.invalid')
-  const query = parsed?.searchParams ?? new URLSearchParams()
+  const parsed = parsePageUrl(url)
+  const query = pageParametersOf(parsed)
   const utm = (name: string) => text(query.get(`utm_${name}`)) ?? text(properties[`utm_${name}`])
   const clickIds: Record<string, string> = {}
   for (const name of CLICK_ID_PARAMETERS) {

@@ -9,7 +9,7 @@ export type LinkReference = { by: 'tag' | 'id' | 'code'; value: string }
 type LinkClaim = { clickId: string | null; references: readonly LinkReference[] }
 
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
-const IN_QUERY = new RegExp(`[?&]${CLICK_PARAMETER}=([0-9a-fA-F-]{36})(?:[&#]|$)`)
+const IN_QUERY = new RegExp(`[?&;]${CLICK_PARAMETER}=([0-9a-fA-F-]{36})(?:[&#]|$)`)
 
 /** Reads the link references of an event, the most reliable first. `null` when there are none. */
 export const linkClaimOf = ({

@@ -65,7 +65,7 @@ describe('a message becomes an event', () => {
     expect(read({ type, ...person }).event?.event).toMatchObject({ eventName, properties: {} })
   })
 
-  it('with the page and the campaign of its context, unless the address names the campaign', () => {
+  it('with the page of its context, and with the parts of its campaign that the address lacks', () => {
     const campaign = { name: 'spring', source: 'news', medium: 'email' }
     const page = { url: 'https://shop.example/a', path: '/a', title: 'A', referrer: '', search: '?x' }
     const contextOf = (context: object) =>
@@ -73,8 +73,19 @@ describe('a message becomes an event', () => {
     const utm = { utm_campaign: 'spring', utm_source: 'news', utm_medium: 'email' }
     const { url, path, title } = page
     expect(contextOf({ page, campaign })).toEqual({ url, path, title, ...utm })
-    const tagged = 'https://shop.example/a?utm_source=other'
-    expect(contextOf({ page: { url: tagged }, campaign })).toEqual({ url: tagged })
+    for (const tagged of [
+      'https://shop.example/a?utm_source=other',
+      'https://shop.example/a?x=1&amp;utm_source=other',
+      'https://shop.example/a?UTM_SOURCE=other',
+      'https://shop.example/#/a?utm_source=other',
+    ])
+      expect(contextOf({ page: { url: tagged }, campaign })).toEqual({
+        url: tagged,
+        utm_campaign: 'spring',
+        utm_medium: 'email',
+      })
+    const empty = 'https://shop.example/a?utm_id=7&utm_source='
+    expect(contextOf({ page: { url: empty }, campaign })).toEqual({ url: empty, ...utm })
     expect(contextOf({ page: 'x', campaign: 7, locale: null })).toEqual({})
   })
 

@@ -16,6 +16,7 @@ import {
   trackedEvent,
   type ValidationItem,
 } from '@waymark/contracts'
+import { pageParametersOf, parsePageUrl } from '../enrichment/page-parameters.ts'
 import { checkTraits } from '../identity/check-traits.ts'
 import { exceedsEventSize, readSentAt, type SentAt, sampleOf } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
@@ -270,11 +271,11 @@ const contextPropertiesOf = (context: JsonObject): JsonObject => {
   }
   const page = objectIn(context.page)
   for (const name of PAGE_FIELDS) add(name, page[name])
-  // The address of the page already says the same.
-  if (!/[?&]utm_/.test(textIn(page.url) ?? '')) {
-    const campaign = objectIn(context.campaign)
-    for (const [name, utm] of Object.entries(CAMPAIGN_FIELDS)) add(`utm_${utm}`, campaign[name])
-  }
+  const campaign = objectIn(context.campaign)
+  const inAddress = pageParametersOf(parsePageUrl(textIn(page.url)))
+  // What the address of the page says itself counts more.
+  for (const [name, utm] of Object.entries(CAMPAIGN_FIELDS))
+    if (!inAddress.has(`utm_${utm}`)) add(`utm_${utm}`, campaign[name])
   add('locale', context.locale)
   return found
 }

@@ -1,0 +1,31 @@
+/** Parameters of the address of a page, by their names in lower case. */
+export type PageParameters = ReadonlyMap<string, string>
+
+/** What HTML leaves of `&` in an address that was escaped once or more. */
+const ESCAPED_AND = /^(?:(?:amp|#?38|#?x26);)+/
+
+/**
+ * Reads the parameters of an address: those of its query, then those of its fragment, as in `#/sale?utm_source=news`. The
+ * first value that is not empty counts. Names are in lower case, since people write `UTM_SOURCE`, and lose the rest of an
+ * escaped `&amp;`.
+ */
+export const pageParametersOf = (url: URL | null): PageParameters => {
+  const found = new Map<string, string>()
+  if (url === null) return found
+  for (const query of [url.search, queryInFragment(url.hash)])
+    for (const [name, value] of new URLSearchParams(query)) {
+      const known = name.toLowerCase().replace(ESCAPED_AND, '')
+      if (value !== '' && !found.has(known)) found.set(known, value)
+    }
+  return found
+}
+
+const queryInFragment = (hash: string): string => {
+  const start = hash.indexOf('?')
+  if (start !== -1) return hash.slice(start)
+  return hash.includes('=') ? hash.slice('#'.length) : ''
+}
+
+/** Parses the address of a page. The base allows relative ones. It does not get into any result. */
+export const parsePageUrl = (url: string | null): URL | null =>
+  url === null ? null : URL.parse(url, 'http://relative.invalid')
