@@ -120,7 +120,7 @@ export const KeyForm = ({
           label="Web sites that may use it"
           name="origins"
           placeholder="https://shop.example"
-          hint="Left empty, any site may."
+          hint="Also https://*.shop.example and origins of apps such as capacitor://localhost. Left empty, any site may."
           defaultValue={apiKey?.allowedOrigins.join(', ')}
         />
       ) : (

@@ -14,7 +14,7 @@ import {
   updateApiKey,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
-import { generateApiKey, scopeAllows } from '@waymark/domain'
+import { generateApiKey, isOriginPattern, scopeAllows } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { holdEnvironment } from '../environments/environments.ts'
@@ -192,10 +192,13 @@ const requireNotRevoked = ({ revokedAt }: StoredKey): void => {
   if (revokedAt !== null) throw unprocessable('id', 'revoked', 'has been revoked')
 }
 
+const ORIGINS =
+  'must be origins of pages such as https://shop.example, with * at most as the first label as in https://*.shop.example, ' +
+  'or of apps and extensions such as capacitor://localhost; without a path, in lower case'
+
 const requireOrigin = (text: string): string => {
-  const url = URL.parse(text)
-  if (url && (url.protocol === 'https:' || url.protocol === 'http:') && url.origin === text) return text
-  throw unprocessable('allowedOrigins', 'origin', 'must be origins such as https://shop.example', text)
+  if (isOriginPattern(text)) return text
+  throw unprocessable('allowedOrigins', 'origin', ORIGINS, text)
 }
 
 const parseExpiry = (text: string | null, now: number): Date | null => {

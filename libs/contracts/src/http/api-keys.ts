@@ -28,7 +28,9 @@ const NewApiKey = Type.Object({
     Type.Array(Type.String({ maxLength: 300 }), {
       maxItems: 50,
       description:
-        'The origins of pages that may use a `pub` key, such as `https://shop.example`. Empty: all origins.',
+        'The origins of pages that may use a `pub` key, such as `https://shop.example`. `*` may be the first label and ' +
+        'stands for one: `https://*.shop.example`. Apps and extensions have origins such as `capacitor://localhost`, ' +
+        '`tauri://localhost` and `chrome-extension://…`. Empty: all origins.',
     }),
   ),
   requestsPerMinute: Type.Optional(
