@@ -24,30 +24,34 @@ type Deps = Pick<CorePlatform, 'apiKeys' | 'projectConfigs' | 'clock'> & {
 
 /** 202 with the number of exposures that count. */
 export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }: Deps): Route =>
-  keyRoute(operation, { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES }, async ({ apiKey, body }) => {
-    const { exposures, ignored } = sortExposures(requireValid(exposuresRequest, body.value).exposures)
-    const { projectId, environment } = apiKey
-    const config = await projectConfigs.get(projectId)
-    const decisions = config.decisions.in(environment)
-    const now = clock()
-    let accepted = 0
-    for (const { index, exposure } of exposures) {
-      const read = readExposure(exposure, decisions, now)
-      if (typeof read === 'string') {
-        ignored.push({ index, reason: read })
-        continue
+  keyRoute(
+    operation,
+    { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES, beacons: true },
+    async ({ apiKey, body }) => {
+      const { exposures, ignored } = sortExposures(requireValid(exposuresRequest, body.value).exposures)
+      const { projectId, environment } = apiKey
+      const config = await projectConfigs.get(projectId)
+      const decisions = config.decisions.in(environment)
+      const now = clock()
+      let accepted = 0
+      for (const { index, exposure } of exposures) {
+        const read = readExposure(exposure, decisions, now)
+        if (typeof read === 'string') {
+          ignored.push({ index, reason: read })
+          continue
+        }
+        const { compiled, choice, at } = read
+        const identity = identityOf(projectId, exposure)
+        const subject = { subject: identity.value, identity, profileId: null, projectId }
+        // Those before it are kept. Repeating the request does not count them twice.
+        if (!expose(compiled, choice, { ...subject, decidedAt: new Date(at).toISOString() }))
+          throw storeUnavailable()
+        accepted++
       }
-      const { compiled, choice, at } = read
-      const identity = identityOf(projectId, exposure)
-      const subject = { subject: identity.value, identity, profileId: null, projectId }
-      // Those before it are kept. Repeating the request does not count them twice.
-      if (!expose(compiled, choice, { ...subject, decidedAt: new Date(at).toISOString() }))
-        throw storeUnavailable()
-      accepted++
-    }
-    ignored.sort((a, b) => a.index - b.index)
-    return { status: 202, body: { accepted, ignored } }
-  })
+      ignored.sort((a, b) => a.index - b.index)
+      return { status: 202, body: { accepted, ignored } }
+    },
+  )
 
 type Ignored = ReportedExposures['ignored']
 

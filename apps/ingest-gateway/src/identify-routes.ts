@@ -21,7 +21,7 @@ type Identifies = ReturnType<typeof createIdentify>
 export const identifyRoute = ({ identify, ...deps }: Deps & Pick<Identifies, 'identify'>): Route =>
   keyRoute(
     identifyOperation,
-    { ...deps, maxBodyBytes: MAX_IDENTIFY_BODY_BYTES },
+    { ...deps, maxBodyBytes: MAX_IDENTIFY_BODY_BYTES, beacons: true },
     async ({ apiKey: { projectId, kind: keyKind }, request, body }) => {
       const mustBeApplied = wantsSync(request)
       const change = parseIdentify(body.value, body.raw)

@@ -3,6 +3,7 @@ import { DecisionKey } from '../decision-definition.ts'
 import { FIRST_EPOCH_TIME, LAST_EPOCH_TIME } from '../client-time.ts'
 import { NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
+import { BeaconQuery } from './beacon-query.ts'
 import { ErrorBody, RetryAfter } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
@@ -311,10 +312,12 @@ export const reportExposures = defineOperation({
   summary: 'Report variants that people saw',
   description:
     'For clients that keep decisions, such as those of bulk evaluation. Deciding for a person and single evaluation ' +
-    'record exposures themselves. Repeats do no harm: the first exposure of a person counts.',
+    'record exposures themselves. Repeats do no harm: the first exposure of a person counts. Pages may send them like ' +
+    'events: see `POST /api/v1/t`.',
   access: { by: 'key', scope: 'decide' },
   forPrograms: true,
   limited: true,
+  query: BeaconQuery,
   body: ExposuresRequest,
   answers: {
     202: { description: 'How many count', schema: ReportedExposures },

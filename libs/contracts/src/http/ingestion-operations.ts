@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { BeaconQuery } from './beacon-query.ts'
 import { ErrorBody, Forbidden, RetryAfter } from './error-bodies.ts'
 import { IdentifyRequest, IdentifyResult, ProfileRequest, ProfileResult } from './identify.ts'
 import { defineOperation } from './operation.ts'
@@ -15,16 +16,7 @@ const SyncQuery = Type.Object({
     }),
   ),
 })
-const TrackQuery = Type.Object({
-  ...SyncQuery.properties,
-  apiKey: Type.Optional(
-    Type.String({
-      description:
-        'A key of kind `pub`, for clients that cannot set headers, such as `navigator.sendBeacon`. Proxies log ' +
-        'URLs, so use a header where possible. Keys of kind `sec` are refused here.',
-    }),
-  ),
-})
+const TrackQuery = Type.Object({ ...SyncQuery.properties, ...BeaconQuery.properties })
 const BackfillQuery = Type.Object({
   sync: Type.Optional(Type.String({ description: 'Ignored: a backfill is always synchronous.' })),
 })
@@ -69,9 +61,11 @@ export const trackEvents = defineOperation({
     'Sends one event, or up to 100. 202 means that the events are durable and will be stored. With the sync ' +
     'selector, 200 means that they can be read. Give conversions an `eventId` of your own, so that a repeat ' +
     'is always safe.\n\n' +
-    'With a key of kind `pub` the JSON may also be sent as `text/plain`, which a page can send to another ' +
-    'site without a preflight. The key may then be `apiKey` in the query or, for a body of at most 64 KiB ' +
-    'that arrives within 2 s, a member `apiKey` of the body. This makes `navigator.sendBeacon` work.\n\n' +
+    'With a key of kind `pub` the JSON may also be sent as `text/plain`, without a type, or in a form, which a page can ' +
+    'send to another site without a preflight. Of a form (`application/x-www-form-urlencoded` or `multipart/form-data`), ' +
+    'the field `data` holds the JSON, or its fields are the members of the event. The key may be `apiKey` in the query or, ' +
+    'for a body of a page of at most 64 KiB that arrives within 2 s, a member `apiKey` of the body. This makes ' +
+    '`navigator.sendBeacon` work with any body. Requests with cookies are accepted, and the cookies are ignored.\n\n' +
     'An event is stored once per `eventId`. A repeat counts as `accepted`. An event whose id belongs to an ' +
     'event with another name is not stored. With the sync selector it counts as `failed`, never as `queued`, ' +
     'and `errors[]` contains the rule `duplicate_event_id`, with `processed` true. Without it, the answer ' +
@@ -107,10 +101,10 @@ export const identify = defineOperation({
     'It applies to events that are sent after the answer. A `pub` key never replaces an `email` or `phone` ' +
     'that a `sec` key has written, unless `userHash` proves the user. Traits of an anonymous visitor that do ' +
     'not fit into the profile of the user are dropped, oldest first. A queued identify also drops its own ' +
-    'traits that do not fit.',
+    'traits that do not fit. Pages may send it like events: see `POST /api/v1/t`.',
   access: { by: 'key', scope: 'events:write' },
   limited: true,
-  query: SyncQuery,
+  query: TrackQuery,
   headers: syncHeader,
   body: IdentifyRequest,
   answers: {

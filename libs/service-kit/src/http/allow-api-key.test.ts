@@ -119,6 +119,21 @@ describe('a request of a page that cannot set headers', () => {
     expect(await replyOf(await post(`/api/v1/t${query}`, body))).toEqual([401, NO_KEY])
   })
 
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  it.each([
+    ['a Blob of JSON', '{"apiKey":"pub-key","a":1}', { ...json, Origin: SHOP }],
+    ['a form', 'apiKey=pub-key&a=1', form],
+    ['a form with JSON', 'apiKey=pub-key&data=%7B%22a%22%3A1%7D', form],
+    ['JSON with the type of a form', '{"apiKey":"pub-key","a":1}', form],
+  ])('may be %s', async (_what, body, headers) => {
+    expect((await post('/api/v1/t', body, headers)).status).toBe(202)
+  })
+
+  it('may be bytes without a type', async () => {
+    const body = Buffer.from('{"apiKey":"pub-key","a":1}')
+    expect((await fetch(`${base}/api/v1/t`, { method: 'POST', body })).status).toBe(202)
+  })
+
   it('is answered 401 for a key in the body of a request that is not text', async () => {
     expect(await replyOf(await post('/api/v1/t', '{"apiKey":"pub-key"}', json))).toEqual([401, NO_KEY])
   })

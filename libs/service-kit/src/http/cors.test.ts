@@ -28,6 +28,7 @@ const keys: Record<string, ApiKey> = {
   open,
   'for the shop': { ...open, allowedOrigins: ['https://www.shop.example', SHOP] },
   'without scope': { ...open, scopes: ['decide'], allowedOrigins: [SHOP] },
+  'for shops and apps': { ...open, allowedOrigins: ['https://*.shop.example', 'capacitor://localhost'] },
   'of a server': { ...open, kind: 'sec', allowedOrigins: [SHOP] },
 }
 
@@ -101,7 +102,7 @@ describe('a preflight', () => {
       expect.arrayContaining(['x-api-key', 'content-type', 'x-service-sync', 'idempotency-key']),
     )
     expect(Number(response.headers.get('Access-Control-Max-Age'))).toBeGreaterThan(0)
-    expect(response.headers.get('Access-Control-Allow-Credentials')).toBeNull()
+    expect(response.headers.get('Access-Control-Allow-Credentials')).toBe('true')
   })
 
   it.each(['/v1/batch', '/beacon/v1/batch', '/import', '/sourceConfig/'])(
@@ -115,6 +116,21 @@ describe('a preflight', () => {
     },
   )
 
+  it.each([
+    ['/api/v1/t', 'true'],
+    ['/api/v1/T/', 'true'],
+    ['/api/v1/identify', 'true'],
+    ['/v1/batch', 'true'],
+    ['/beacon/v1/batch', 'true'],
+    ['/track', 'true'],
+    ['/api/v1/decide', null],
+    ['/api/v1/coupons/redeem', null],
+    ['/api/v1/tenants', null],
+    ['/ofrep/v1/evaluate/flags', null],
+  ])('at %s allows credentials: %s', async (path, allowed) => {
+    expect((await preflight({}, path)).headers.get('Access-Control-Allow-Credentials')).toBe(allowed)
+  })
+
   it('is answered for paths that do not exist', async () => {
     expect((await preflight({}, '/api/v1/nowhere')).status).toBe(204)
     const response = await call({ Origin: SHOP }, { path: '/api/v1/nowhere' })
@@ -126,6 +142,7 @@ describe('a preflight', () => {
     const response = await preflight({}, path)
     expect([404, 405]).toContain(response.status)
     expect(response.headers.get('Access-Control-Allow-Origin')).toBeNull()
+    expect(response.headers.get('Access-Control-Allow-Credentials')).toBeNull()
     expect(response.headers.get('Cross-Origin-Resource-Policy')).toBe('same-origin')
   })
 
@@ -142,6 +159,8 @@ describe('a request from a page', () => {
     ['open', 'null'],
     ['for the shop', SHOP],
     ['for the shop', 'https://www.shop.example'],
+    ['for shops and apps', 'https://berlin.shop.example'],
+    ['for shops and apps', 'capacitor://localhost'],
   ])('with the key %j from %s passes', async (key, origin) => {
     const response = await call({ 'X-API-Key': key, Origin: origin })
     expect(response.status).toBe(202)

@@ -1,4 +1,5 @@
 import { AppError } from '@waymark/contracts'
+import { isAllowedOrigin } from '@waymark/domain'
 import type { ApiKey } from '@waymark/project-config'
 import cors from 'cors'
 import type { RequestHandler } from 'express'
@@ -10,6 +11,19 @@ const PUBLIC_API = new RegExp(
     '^/(?:api|ofrep)/v1(?:/|$)',
     '^/(?:beacon/)?v1/',
     '^/(?:batch|track|identify|page|screen|group|alias|import|sourceConfig)/?$',
+  ].join('|'),
+  'i',
+)
+
+/**
+ * Paths that take events. Browsers send beacons with credentials, and `fetch` may too. No cookie is read here, so this
+ * gives a page nothing.
+ */
+const INGESTION = new RegExp(
+  [
+    '^/api/v1/(?:t|identify|profile|exposures)/?$',
+    '^/(?:beacon/)?v1/',
+    '^/(?:batch|track|identify|page|screen|group|alias|import)/?$',
   ].join('|'),
   'i',
 )
@@ -42,6 +56,8 @@ export const allowBrowsers: RequestHandler = (req, res, next) => {
   const { origin, 'access-control-request-method': asked } = req.headers
   request.replyHeaders.Vary = 'Origin'
   request.replyHeaders['Cross-Origin-Resource-Policy'] = 'cross-origin'
+  if (origin !== undefined && INGESTION.test(request.path))
+    request.replyHeaders['Access-Control-Allow-Credentials'] = 'true'
   if (req.method !== 'OPTIONS') return origin === undefined ? next() : answerOrigin(req, res, next)
   return asked === undefined ? next() : answerOrigin(req, res, () => void send({ status: 204 }))
 }
@@ -60,5 +76,5 @@ export class OriginRefusedError extends AppError {
  */
 export const requireAllowedOrigin = ({ kind, allowedOrigins }: ApiKey, origin: string | undefined): void => {
   if (kind !== 'pub' || origin === undefined || allowedOrigins.length === 0) return
-  if (!allowedOrigins.includes(origin)) throw new OriginRefusedError()
+  if (!isAllowedOrigin(allowedOrigins, origin)) throw new OriginRefusedError()
 }

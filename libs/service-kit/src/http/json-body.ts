@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
 import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
+import { isForm, jsonOfForm } from './form-beacon.ts'
 import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
 
@@ -13,7 +14,8 @@ export const noBody: JsonBody = { value: undefined, raw: Buffer.alloc(0), bytes:
 
 /**
  * `numbers`: whether a number that is out of range makes the body invalid, or becomes `Infinity`.
- * `text`: whether the type `text/plain` is also allowed. `anyType`: whether the type is ignored.
+ * `text`: whether the types that need no preflight are also allowed, see `needsNoPreflight`. `anyType`: whether the type is
+ * ignored. With either, a form is read too.
  */
 export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?: boolean; anyType?: boolean }
 
@@ -28,7 +30,10 @@ export const readJsonBody = async (
   options: JsonBodyOptions = {},
 ): Promise<JsonBody> => {
   requireJson(request.message, options)
-  const body = parseBody(await readBody(request, limit), options)
+  const bytes = await readBody(request, limit)
+  const type = request.message.headers['content-type'] ?? ''
+  const isOfForm = (options.text || options.anyType) && isForm(essenceOf(type))
+  const body = parseBody(isOfForm ? await jsonOfForm(bytes, type) : bytes, options)
   // Lets other requests run between parsing and handling a large body.
   if (body.bytes > COUNTED_BYTES) await nextTurn()
   return body
@@ -36,9 +41,15 @@ export const readJsonBody = async (
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
 
-/** Whether a body is `text/plain`, which a page may send to another site without a preflight. */
-export const isText = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
-  essenceOf(headers['content-type'] ?? '') === 'text/plain'
+/** Whether a page may send a body to another site without a preflight: text, a form, or bytes without a type. */
+export const needsNoPreflight = ({ headers }: Pick<HttpRequest, 'headers'>): boolean => {
+  const essence = essenceOf(headers['content-type'] ?? '')
+  return essence === '' || essence === 'text/plain' || isForm(essence)
+}
+
+/** Whether a body is JSON that a page sends, such as `navigator.sendBeacon` with a Blob of JSON. */
+export const isJsonOfPage = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
+  headers.origin !== undefined && JSON_TYPE.test(essenceOf(headers['content-type'] ?? ''))
 
 /** A media type without its parameters. */
 export const essenceOf = (type: string): string => type.toLowerCase().split(';', 1)[0]?.trim() ?? ''
@@ -50,7 +61,7 @@ const requireJson = (
   if (anyType) return
   const type = request.headers['content-type'] ?? ''
   if (type === 'application/json') return
-  if (JSON_TYPE.test(essenceOf(type)) || (text && isText(request))) return
+  if (JSON_TYPE.test(essenceOf(type)) || (text && needsNoPreflight(request))) return
   throw new AppError('unsupported_media_type', 'The body must be JSON, with Content-Type: application/json')
 }
 

@@ -8,7 +8,14 @@ import {
 import { isAccessToken, scopeAllows } from '@waymark/domain'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { requireAllowedOrigin } from './cors.ts'
-import { isText, type JsonBody, type JsonBodyOptions, noBody, readJsonBody } from './json-body.ts'
+import {
+  isJsonOfPage,
+  type JsonBody,
+  type JsonBodyOptions,
+  needsNoPreflight,
+  noBody,
+  readJsonBody,
+} from './json-body.ts'
 import type { LimitRequests } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
 import { configVersionOf, type HttpRequest, queryOf, requireKnownQuery } from './request.ts'
@@ -63,7 +70,7 @@ export const keyRoute = (
     const text = beacons && apiKey.kind === 'pub'
     try {
       const read = body ?? (await readJsonBody(request, options.maxBodyBytes, { numbers, text }))
-      return text && isText(request) ? withoutKey(read) : read
+      return text && mayHoldKey(request) ? withoutKey(read) : read
     } catch (error) {
       throw options.bodyError?.(error) ?? error
     }
@@ -148,7 +155,7 @@ type Sender = { apiKey: ApiKey; body?: JsonBody }
 
 /**
  * Checks the key of a request that may come from `navigator.sendBeacon` or `EventSource`, which cannot set headers. The
- * key is in the headers, else in `apiKey` of the query, else in `apiKey` of a `text/plain` body of JSON. Outside of headers
+ * key is in the headers, else in `apiKey` of the query, else in `apiKey` of a body that a page may send. Outside of headers
  * only keys of kind `pub` are allowed, because proxies log URLs.
  * @throws AppError unauthorized or forbidden
  */
@@ -161,7 +168,7 @@ const allowBeacon = async (
   if (keyInHeaders(request) !== undefined)
     return { apiKey: await allowApiKey(apiKeys, scopesOf(access), request) }
   const inQuery = queryOf(request.url)?.get(KEY_NAME) ?? undefined
-  const body = inQuery === undefined && isText(request) ? await readBeacon(request, options) : undefined
+  const body = inQuery === undefined && mayHoldKey(request) ? await readBeacon(request, options) : undefined
   const apiKey = await allowApiKey(apiKeys, scopesOf(access), request, inQuery ?? keyInBody(body) ?? '')
   if (apiKey.kind !== 'pub')
     throw new AppError(
@@ -170,6 +177,9 @@ const allowBeacon = async (
     )
   return { apiKey, ...(body && { body }) }
 }
+
+/** Whether the body of a request may hold its key. */
+const mayHoldKey = (request: HttpRequest): boolean => needsNoPreflight(request) || isJsonOfPage(request)
 
 /** Removes the key from a body, so that it is not stored. */
 const withoutKey = (body: JsonBody): JsonBody => {
