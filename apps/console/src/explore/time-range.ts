@@ -1,4 +1,5 @@
 import { Temporal } from 'temporal-polyfill'
+import { localZone } from '../ui/local-zone.ts'
 import type { Interval } from './query-types.ts'
 
 /** Relative ranges by their names in URLs. */
@@ -35,7 +36,7 @@ const INTERVALS: readonly (readonly [Interval, number])[] = [
 ]
 
 /** The user's IANA time zone. */
-export const readerZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
+export const readerZone = localZone
 
 const isTime = (text: string | undefined): text is string =>
   text !== undefined && !Number.isNaN(Date.parse(text))

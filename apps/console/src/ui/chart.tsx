@@ -1,12 +1,13 @@
 import { useMemo } from 'react'
 import { formatNumber } from './format.tsx'
+import { localZone } from './local-zone.ts'
 import { Plot } from './plot.tsx'
 
 type Series = { label: string; values: readonly (number | null)[] }
 
 const HEIGHT = 220
 /** The time zone of the reader. */
-export const LOCAL_TIME_ZONE = new Intl.DateTimeFormat().resolvedOptions().timeZone
+export const LOCAL_TIME_ZONE = localZone()
 
 /** Daily counts as lines, and as a table for screen readers. Colors are those of `seriesColor`. */
 export const TimeChart = ({

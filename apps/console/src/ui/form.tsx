@@ -4,6 +4,7 @@ import { Switch as BaseSwitch } from '@base-ui/react/switch'
 import { type ComponentProps, type ReactNode, useMemo, useState } from 'react'
 import { ApiError, messageOf } from '../api/client.ts'
 import { Button } from './button.tsx'
+import { localZone } from './local-zone.ts'
 import { Notice } from './states.tsx'
 
 const CONTROL =
@@ -240,7 +241,7 @@ export const Switch = ({
 )
 
 /** The hint of a field for a local date and time. */
-export const LOCAL_TIME_HINT = `Time zone ${Intl.DateTimeFormat().resolvedOptions().timeZone}`
+export const LOCAL_TIME_HINT = `Time zone ${localZone()}`
 
 /** A local date and time for `<input type="datetime-local">`, from RFC 3339; empty for null. */
 export const toLocalInput = (at: string | null | undefined): string => {
