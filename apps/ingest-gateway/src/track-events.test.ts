@@ -419,6 +419,18 @@ describe.each(['enqueue', 'process'] as const)('%s', (path) => {
     expect([...published, ...processed]).toEqual([])
   })
 
+  it.each([
+    ['an app by its key', { ...browser, isApp: true }, {}, true],
+    ['an app that a server names', server, { userAgent: 'okhttp/4.12.0' }, true],
+    ['a page', browser, { userAgent: 'okhttp/4.12.0' }, undefined],
+    ['a program that a server names', server, { userAgent: 'curl/8.9.1' }, undefined],
+  ])('knows %s', async (_, sender, properties, isApp) => {
+    const { [path]: track, published, processed } = setUp()
+    await track([{ ...good, properties }], sender)
+    const [record] = [...published.map(({ value }) => value as IngestRecord), ...processed]
+    expect(record?.client?.isApp).toBe(isApp)
+  })
+
   const device = { ip: '198.51.100.1', userAgent: 'Device/2' }
   it.each([
     ['the connection of a browser, whatever the event says', browser, device, browser],

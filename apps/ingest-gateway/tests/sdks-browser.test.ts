@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { createRequire } from 'node:module'
@@ -66,6 +67,31 @@ const callsFrom = (run: string, from: number): string => `(async () => {
   return (await analytics.user()).anonymousId()
 })()`
 
+/** What a page sends when it is left, in each way that a browser has. */
+const beacons = (url: string, key: string, visitorId: string): string => `(async () => {
+  const eventOf = (how, more) => JSON.stringify({ eventName: how, visitorId: ${JSON.stringify(visitorId)}, ...more })
+  const path = ${JSON.stringify(`${url}/api/v1/t`)}
+  const apiKey = ${JSON.stringify(key)}
+  const json = { type: 'application/json' }
+  const form = new FormData()
+  form.set('data', eventOf('form'))
+  const bodies = [
+    eventOf('text'),
+    new Blob([eventOf('json')], json),
+    new Blob([eventOf('blob')]),
+    new TextEncoder().encode(eventOf('bytes')),
+    new URLSearchParams({ data: eventOf('url_encoded') }),
+    new URLSearchParams({ eventName: 'fields', visitorId: ${JSON.stringify(visitorId)} }),
+    form,
+  ]
+  for (const body of bodies) navigator.sendBeacon(path + '?apiKey=' + apiKey, body)
+  navigator.sendBeacon(path, new Blob([eventOf('key_in_json', { apiKey })], json))
+  navigator.sendBeacon(path, new URLSearchParams({ data: eventOf('key_in_form'), apiKey }))
+  const headers = { 'X-API-Key': apiKey, 'Content-Type': json.type }
+  const sent = { method: 'POST', keepalive: true, credentials: 'include', headers, body: eventOf('fetch') }
+  return (await fetch(path, sent)).status
+})()`
+
 describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_000 }, () => {
   let waymark: Constellation
   let url: string
@@ -131,6 +157,32 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
     })
     return ((await response.json()) as { key: string }).key
   }
+
+  it('a page sends events in each way that a browser has, and all are stored', async () => {
+    const visitorId = randomUUID()
+    const page = await open('/flags')
+    expect(await page.evaluate(beacons(url, await publicKey(), visitorId))).toBe(202)
+    await eventually('all are stored', async () => {
+      const response = await waymark.request(
+        `/api/projects/${waymark.projectId}/events?visitorId=${visitorId}`,
+      )
+      const { items } = (await response.json()) as { items: { eventName: string }[] }
+      expect(items.map(({ eventName }) => eventName).sort()).toEqual([
+        'blob',
+        'bytes',
+        'fetch',
+        'fields',
+        'form',
+        'json',
+        'key_in_form',
+        'key_in_json',
+        'text',
+        'url_encoded',
+      ])
+      return true
+    })
+    await page.close()
+  })
 
   it('@segment/analytics-next sends each call once by the settings that Waymark answers, though an answer is lost and a request refused', async () => {
     const proxy = await startFlakyProxy(url)
