@@ -142,7 +142,7 @@ const personOf = ({ visitorId, links, happenedAt, ...about }: SegmentPersonChang
   userId: about.userId,
   traits: about.traits,
   userHash: about.userId === null ? null : about.userHash,
-  ...(happenedAt !== null && { happenedAt }),
+  ...(happenedAt !== undefined && { happenedAt }),
 })
 
 /** Collects what is quarantined of a request. */

@@ -331,7 +331,7 @@ const clientOf = (properties: Record<string, unknown>, sender: Sender): ClientDe
 
 /** A device that events name, and whether it is an app. */
 export const deviceOf = (
-  { ip, userAgent }: ClientDevice,
+  { ip, userAgent }: Pick<ClientDevice, 'ip' | 'userAgent'>,
   { isApp = false }: Pick<Sender, 'isApp'>,
 ): ClientDevice => ({ ip, userAgent, ...((isApp || isAppAgent(userAgent)) && { isApp: true as const }) })
 

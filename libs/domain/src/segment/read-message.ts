@@ -36,8 +36,8 @@ export type SegmentPersonChange = {
   links: boolean
   traits: JsonObject
   userHash: string | null
-  /** When it happened, RFC 3339. Null for a message that is not of the past, or has no time. */
-  happenedAt: string | null
+  /** When it happened, RFC 3339, for a message of the past. */
+  happenedAt?: string
 }
 
 /** An event of a message, with what the message says beside it. */
@@ -146,7 +146,8 @@ type Parts = {
   visitorId: unknown
   userId: unknown
   userHash: string | null
-  happenedAt: string | null
+  /** When a message of the past happened. */
+  past: Pick<SegmentPersonChange, 'happenedAt'>
 }
 
 const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
@@ -162,7 +163,7 @@ const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
     visitorId,
     userId,
     userHash: textIn(context.userHash),
-    happenedAt: (request.isHistory && clientTimestamp) || null,
+    past: request.isHistory && clientTimestamp !== undefined ? { happenedAt: clientTimestamp } : {},
     envelope: {
       ...(eventId !== undefined && { eventId }),
       ...(visitorId !== undefined && { visitorId }),
@@ -329,13 +330,13 @@ const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFo
 /** @returns a problem when an id cannot be one of a person */
 const personChangeOf = (
   ids: { visitorId?: unknown; userId?: unknown },
-  { links, traits, userHash, happenedAt }: Omit<SegmentPersonChange, 'visitorId' | 'userId'>,
+  { links, ...change }: Omit<SegmentPersonChange, 'visitorId' | 'userId'>,
 ): SegmentPersonChange | ValidationItem => {
   const body = { ...ids, traits: {} }
   const problem = links ? identifyRequest.check(body) : profileRequest.check(body)
   if (problem) return segmentProblem(inWords(problem))
   const { visitorId = null, userId = null } = ids as { visitorId?: string; userId?: string }
-  return { visitorId, userId, links, traits, userHash, happenedAt }
+  return { visitorId, userId, links, ...change }
 }
 
 const inWords = ({ field, rule, message }: SchemaProblem): Pick<ValidationItem, 'field' | 'message'> => ({
@@ -346,7 +347,7 @@ const inWords = ({ field, rule, message }: SchemaProblem): Pick<ValidationItem, 
 const isRefusal = (change: SegmentPersonChange | ValidationItem): change is ValidationItem => 'rule' in change
 
 const readIdentify = (parts: Parts, settings: Settings): Read => {
-  const { visitorId, userId, userHash, happenedAt, message, context } = parts
+  const { visitorId, userId, userHash, past, message, context } = parts
   if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
   if (isGiven(message.traits) && !isObject(message.traits))
     return refused(structural('traits', 'must be an object'))
@@ -354,7 +355,7 @@ const readIdentify = (parts: Parts, settings: Settings): Read => {
   const sent = withIntegersAsText(objectIn(message.traits ?? context.traits))
   const { traits, problems } = fittingTraits(sent, MAX_TRAITS_DEPTH)
   const links = visitorId !== undefined && userId !== undefined
-  const change = personChangeOf(idsOf(parts), { links, traits, userHash, happenedAt })
+  const change = personChangeOf(idsOf(parts), { links, traits, userHash, ...past })
   if (isRefusal(change)) return refused(change)
   const event = settings.identifyEvents
     ? eventOf(parts, 'identify', { traits: checkTraits(sent, settings).traits })
@@ -368,12 +369,12 @@ const idsOf = ({ visitorId, userId }: Pick<Parts, 'visitorId' | 'userId'>) => ({
 })
 
 const readAlias = (parts: Parts): Read => {
-  const { userId, userHash, happenedAt, message } = parts
+  const { userId, userHash, past, message } = parts
   const visitorId = idIn(message, 'previousId')
   if (visitorId === undefined) return refused(structural('previousId', 'is missing'))
   if (userId === undefined) return refused(structural('userId', 'is missing'))
   if (visitorId === userId) return refused(structural('previousId', 'is the same as userId'))
-  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash, happenedAt })
+  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash, ...past })
   if (!isRefusal(change)) return { personChange: change, event: undefined, problems: [] }
   return refused({ ...change, field: change.field === 'anonymousId' ? 'previousId' : change.field })
 }
@@ -381,7 +382,7 @@ const readAlias = (parts: Parts): Read => {
 const GROUP_TRAIT = 'groups.'
 
 const readGroup = (parts: Parts, settings: Settings): Read => {
-  const { visitorId, userId, userHash, happenedAt, message } = parts
+  const { visitorId, userId, userHash, past, message } = parts
   if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
   const groupId = idIn(message, 'groupId')
   if (typeof groupId !== 'string' || !isGroupId(groupId))
@@ -400,7 +401,7 @@ const readGroup = (parts: Parts, settings: Settings): Read => {
     problems.push(
       structural('groupId', 'is too long for a trait; the person gets none, and the event has it'),
     )
-  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash, happenedAt })
+  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash, ...past })
   if (isRefusal(change)) return refused(change)
   return { personChange: change, event: eventOf(parts, 'group', { groupId, traits: ofGroup }), problems }
 }
