@@ -4,8 +4,8 @@ import {
   type IdentifyRecord,
   type IdentifyResult,
   ingestRecords,
-  readClientTime,
   type ProfileResult,
+  readClientTime,
   storeUnavailable,
 } from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'

@@ -1,6 +1,6 @@
 import { type Static, type TUnsafe, Type } from 'typebox'
-import { DecisionKey } from '../decision-definition.ts'
 import { FIRST_EPOCH_TIME, LAST_EPOCH_TIME } from '../client-time.ts'
+import { DecisionKey } from '../decision-definition.ts'
 import { NOT_BLANK, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { BeaconQuery } from './beacon-query.ts'
