@@ -35,11 +35,13 @@ export const removeUnconfirmedSetUp = async (tx: Tx, user: User, now: Date): Pro
 }
 
 const dropSecondFactors = async (tx: Tx, user: User): Promise<number> => {
+  const where = { userId: user.id }
+  const count = await tx.secondFactor.count({ where })
   await dropSecondFactor(tx, user)
-  // One that was not confirmed yet.
-  const { count } = await tx.secondFactor.deleteMany({ where: { userId: user.id } })
-  const codes = await tx.recoveryCode.deleteMany({ where: { userId: user.id } })
-  return count + codes.count
+  // One of which no code was confirmed yet.
+  await tx.secondFactor.deleteMany({ where })
+  await tx.recoveryCode.deleteMany({ where })
+  return count
 }
 
 const revokeSecretKeys = async (tx: Tx, { id }: User, now: Date): Promise<number> => {
