@@ -120,7 +120,7 @@ const messageRoute = (
       read: (request, { body }) => (body ? Promise.resolve(body) : readBody(request)),
       allowAgain: async (request, sender) => ({
         ...sender,
-        apiKey: await allowApiKey(apiKeys, SCOPE, request, keyOf(request)),
+        apiKey: await allowApiKey(apiKeys, SCOPE, request, keyOf(request, sender)),
       }),
     },
   )
@@ -153,6 +153,10 @@ const allowSender = async (apiKeys: Platform['apiKeys'], request: HttpRequest): 
 
 const keyInAnyHeader = (request: HttpRequest): string | undefined =>
   basicUser(request) ?? keyInHeaders(request)
+
+/** The key that a sender was allowed with. */
+const keyOf = (request: HttpRequest, { body }: Sender): string =>
+  keyInAnyHeader(request) ?? keyInQuery(request) ?? keyIn(body?.value) ?? ''
 
 const keyInQuery = ({ url }: HttpRequest): string | undefined => queryOf(url)?.get(KEY_NAME) ?? undefined
 
