@@ -97,6 +97,6 @@ export const generateCode = (): string => {
     let code = ''
     for (let place = 0; place < GENERATED_LENGTH; place++) code += ALPHABET[randomInt(ALPHABET.length)]
     // Stricter than for chosen codes, because no person chose this one.
-    if (codeProblem(code) === undefined && !matcher().hasMatch(code)) return code
+    if (!RESERVED.has(code.toLowerCase()) && !matcher().hasMatch(code)) return code
   }
 }
