@@ -104,11 +104,53 @@ describe('a service', () => {
   it.each([
     ['fails to start', "throw new Error('no database')"],
     ['fails later', "setImmediate(() => { throw new Error('a bug') })"],
-    ['rejects a promise without a handler', "setImmediate(() => void Promise.reject(new Error('a bug')))"],
+    [
+      'rejects a promise without a handler while it starts',
+      "void Promise.reject(new Error('a bug')); await new Promise(setImmediate)",
+    ],
   ])('that %s is shut down and exits with 1', async (_, body) => {
     const { code, output } = await run(`scope.onStop('part', async () => say('undone')); ${body}`)
     expect(output).toEqual(['undone'])
     expect(code).toBe(1)
+  })
+
+  it('goes on after a rejection without a handler, which it logs and counts and answers with 500', async () => {
+    const { code, output } = await run(
+      `
+      const { createMemoryLog } = await import('${HERE}/../../testing/src/index.ts')
+      const { startService } = await import('${HERE}/start-service.ts')
+      const { route } = await import('${HERE}/http/router.ts')
+      const { Registry } = await import('prom-client')
+      const log = createMemoryLog()
+      const metrics = new Registry()
+      const routes = [
+        route({ method: 'get', path: '/bug' }, () => {
+          void Promise.reject(new Error('a bug'))
+          return new Promise(() => {})
+        }),
+        route({ method: 'get', path: '/other' }, () => ({ body: 'other' })),
+      ]
+      const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
+      const { port } = await startService({ routes }, http, { log, metrics, tracer: undefined }, scope)
+      setImmediate(async () => {
+        for (const path of ['bug', 'other']) {
+          const response = await fetch('http://127.0.0.1:' + port + '/' + path)
+          say(response.status + ' ' + (await response.text()))
+        }
+        const counted = await metrics.getSingleMetricAsString('waymark_unhandled_rejections_total')
+        say(counted.split('\\n').at(-1))
+        say('now')
+      })`,
+      'error',
+    )
+    expect(output).toEqual([
+      expect.stringContaining('"msg":"Unhandled rejection"'),
+      '500 {"error":"Internal error"}',
+      '200 "other"',
+      'waymark_unhandled_rejections_total 1',
+      'now',
+    ])
+    expect(code).toBe(0)
   })
 
   it('reports invalid configuration as plain text', async () => {

@@ -5,6 +5,7 @@ import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'
 import { traceLogFields } from './tracing/trace-requests.ts'
 import { tracingConfig } from './tracing/tracing-config.ts'
+import { failRequestOf } from './unhandled-rejections.ts'
 
 /** What a composition root builds its service with. */
 type ServiceContext = {
@@ -24,7 +25,8 @@ const STOP_DEADLINE_MS = 30_000
 
 /**
  * Runs a process. `start` builds its parts and registers on the scope how to close them. SIGTERM, SIGINT or an uncaught
- * error disposes of the scope within 30 s. The exit code is 0 after a signal, and 1 after an error or when a signal
+ * error disposes of the scope within 30 s. An unhandled rejection does so only while the process starts; later it is
+ * logged, and answers its request with 500. The exit code is 0 after a signal, and 1 after an error or when a signal
  * interrupts the start.
  */
 export const runService = async (
@@ -40,6 +42,7 @@ export const runService = async (
   const aborting = new AbortController()
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
+  let isStarted = false
 
   const stop = (): void => {
     if (stopping !== undefined) return
@@ -67,7 +70,12 @@ export const runService = async (
   // A process that ends by itself removes these handlers before it is gone, and a late signal would kill it.
   process.once('beforeExit', () => process.exit())
   process.on('uncaughtException', fail)
-  process.on('unhandledRejection', fail)
+  // Other requests and records are not affected by it, so the process goes on once it has started.
+  process.on('unhandledRejection', (error) => {
+    if (!isStarted) return fail(error)
+    log.error({ err: error }, 'Unhandled rejection')
+    failRequestOf(error)
+  })
 
   const traceAndStart = async (): Promise<void> => {
     let tracer: Tracer | undefined
@@ -86,6 +94,7 @@ export const runService = async (
     await starting
     // Frees about 40 MB of garbage from the start. Available when Node.js runs with `--expose-gc`.
     globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+    isStarted = true
     log.info({}, 'Started')
   } catch (error) {
     if (!aborting.signal.aborted) return fail(error)

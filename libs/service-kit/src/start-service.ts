@@ -11,6 +11,7 @@ import { countFailedRuns } from './metrics/count-failed-runs.ts'
 import type { Platform } from './platform.ts'
 import type { HttpConfig } from './platform-config.ts'
 import type { Scope } from './scope.ts'
+import { countUnhandledRejections } from './unhandled-rejections.ts'
 
 /** The parts of an app, in whichever process it runs. */
 export type Service = {
@@ -44,6 +45,8 @@ export const startService = async (
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
   scope: Scope,
 ): Promise<{ port: number; metricsPort: number }> => {
+  const stopCounting = countUnhandledRejections(metrics)
+  scope.onStop('rejections', async () => stopCounting())
   scope.onStop('consumers', () => Promise.all(consumers.map((consumer) => consumer.stop())))
   for (const consumer of consumers) await consumer.start()
   const failedRuns = countFailedRuns(metrics)

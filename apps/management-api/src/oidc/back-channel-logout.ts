@@ -1,4 +1,5 @@
 import { AppError, endOidcSessions } from '@waymark/contracts'
+import { clientNetworkOf } from '@waymark/domain'
 import { guardedRoute, type HttpRequest, type Route } from '@waymark/service-kit'
 import { type JWTPayload, jwtVerify } from 'jose'
 import { clientOf, readParts } from '../http/request-parts.ts'
@@ -82,7 +83,7 @@ const refused = (why: string): AppError => new AppError('bad_request', `logout_t
 const limitByAddress = (rateLimiter: ManagementDeps['rateLimiter']) => (request: HttpRequest) =>
   requireAllowed(rateLimiter, {
     bucket: 'oidc-logout',
-    key: clientOf(request).address,
+    key: clientNetworkOf(request.ip),
     limit: PER_MINUTE,
     windowMs: MINUTE_MS,
     message: 'Too many log-out tokens',

@@ -10,6 +10,7 @@ import express, {
 } from 'express'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { traceRequests } from '../tracing/trace-requests.ts'
+import { failOnRejection } from '../unhandled-rejections.ts'
 import { allowBrowsers, OriginRefusedError } from './cors.ts'
 import { startDeadline } from './deadline.ts'
 import { errorReply } from './error-reply.ts'
@@ -98,11 +99,11 @@ export const createHttpApp = ({
   const observeAndAnswer = (found: Route, request: HttpRequest, response: Response): Promise<void> => {
     const { operation } = found
     measure(operation, request)
-    const onTimeout = (error: AppError): void =>
+    const failLater = (error: unknown): void =>
       void fail(error, operation, response).catch(closeUnanswered(request.message))
-    startDeadline(operation, request, response, onTimeout, deadlineMs)
-    if (!trace) return answer(found, request, response)
-    return trace(operation, request, () => answer(found, request, response))
+    startDeadline(operation, request, response, failLater, deadlineMs)
+    const work = () => failOnRejection(failLater, () => answer(found, request, response))
+    return trace ? trace(operation, request, work) : work()
   }
 
   const begin: RequestHandler = (req, res, next) => {

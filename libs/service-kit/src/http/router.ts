@@ -48,6 +48,8 @@ export const guardedRoute = <Caller, Body = undefined>(
   allow,
   handler: async (request, caller: Caller) => {
     requireUsableVersion(request)
+    // For this caller only, unless the reply says how long others may keep it.
+    request.replyHeaders['Cache-Control'] = 'no-store'
     const isArriving = !request.message.complete
     // Without `read`, `Body` is undefined.
     const body = (await read?.(request, caller)) as Body
