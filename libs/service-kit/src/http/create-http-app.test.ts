@@ -428,7 +428,9 @@ describe('an error', () => {
 
 describe('a guarded path', () => {
   it('is allowed with a key that has the scope', async () => {
-    expect(await (await post('/guarded', '{}', { 'X-API-Key': 'writer' })).json()).toEqual(writer)
+    const response = await post('/guarded', '{}', { 'X-API-Key': 'writer' })
+    expect(await response.json()).toEqual(writer)
+    expect(response.headers.get('Cache-Control')).toBe('no-store')
   })
 
   it('is forbidden without it, always with the same body', async () => {
