@@ -115,6 +115,8 @@ export { answersOf, openApiDocument } from './http/openapi.ts'
 export {
   type Access,
   type Answer,
+  type AnswerOf,
+  type Answers,
   defineOperation,
   type Endpoint,
   MAX_BODY_VALUES,

@@ -29,14 +29,14 @@ export const signInRoutes = ({
     const { token } = begun
     if (begun.kind === 'challenge')
       return {
-        status: 202,
+        status: 202 as const,
         challenge: token,
         body: { secondFactor: ['code', 'recoveryCode'], expiresAt: begun.expiresAt },
       }
     await auditLog.recordOfUser(user.id, { operation, client })
     const session = await sessions.find(token)
     return {
-      status: 200,
+      status: 200 as const,
       token,
       body: await readAccount(
         db,
@@ -73,7 +73,9 @@ export const signInRoutes = ({
         else await createTenant(tx, created.id, tenantName ?? name)
         return created
       })
-      return { ...(await begin(user, register.id, client)), status: 201 }
+      const begun = await begin(user, register.id, client)
+      if (begun.status === 202) throw new Error('A new account has no second factor, but was asked for one')
+      return { ...begun, status: 201 }
     }),
 
     accountRoutes.open(login, async ({ body: { password, ...body }, client }) => {

@@ -55,7 +55,7 @@ export const eventDefinitionRoutes = ({ projectRoute, db, schemas, quotas }: Man
         body: await pageOf(
           query,
           (page) => db.prisma.eventDefinitionVersion.findMany(page({ definitionId: id })),
-          ({ version, schema, createdAt }) => ({ version, schema, createdAt }),
+          versionView,
         ),
       }
     }),
@@ -153,5 +153,8 @@ const keepVersion = async (tx: Transaction, { id, version, schema }: Definition)
 
 const isTaken = (name: string) =>
   unprocessable('name', 'unique', 'must not be the name of another definition', name)
+
+const versionView = (stored: Prisma.EventDefinitionVersionGetPayload<object>) =>
+  pick(stored, listEventDefinitionVersions.answers[200].schema.properties.data.items)
 
 const view = (definition: Definition) => pick(definition, EventDefinitionView)

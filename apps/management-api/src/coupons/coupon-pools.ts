@@ -52,16 +52,20 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
     const codeOf = new Map(codes.map((coupon) => [coupon.poolId, coupon]))
     return pools.map((pool) => {
       const coupon = codeOf.get(pool.id)
-      return {
-        ...pick(pool, PoolView),
+      const shown = {
+        ...pool,
         code: coupon ? displayCode(coupon, pool.prefix) : null,
         redeemed: pool.count?.redeemed ?? 0,
         budgetAmount: termsOfPool(pool).budgetAmount,
         budgetUsedAmount: Number(pool.count?.granted ?? 0),
       }
+      return pick(shown, PoolView)
     })
   }
-  const view = async (pool: StoredPool, coupons?: Coupons) => (await viewAll([pool], coupons))[0]
+  const view = async (pool: StoredPool, coupons?: Coupons) => {
+    const [shown] = await viewAll([pool], coupons)
+    return requireFound(shown)
+  }
 
   /** Changes a pool with its row locked, since the generator changes it too. */
   const change = async (

@@ -1,5 +1,4 @@
 import {
-  type GrantedItem,
   listRedemptions,
   pick,
   RedemptionView,
@@ -54,7 +53,8 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
       else if (items !== undefined) await rollBackPart(db, rollback, { items })
       else await rollBackRedemption(db, rollback)
       const redemption = requireFound(await db.prisma.couponRedemption.findFirst({ where }))
-      return { body: (await viewAll([redemption]))[0] }
+      const [shown] = await viewAll([redemption])
+      return { body: requireFound(shown) }
     }),
   ]
 }
@@ -62,14 +62,17 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
 type Redemption = Prisma.CouponRedemptionGetPayload<object>
 
 /** A redemption as it is shown. Amounts are limited to what a JSON number holds exactly. */
-export const viewRedemption = (redemption: Redemption, code: string) => ({
-  ...pick(redemption, RedemptionView),
-  code,
-  amount: numberOf(redemption.amount),
-  discountAmount: numberOf(redemption.discountAmount),
-  shippingDiscountAmount: numberOf(redemption.shippingDiscountAmount),
-  items: redemption.items as GrantedItem[] | null,
-  rolledBackAmount: Number(redemption.rolledBackAmount),
-})
+export const viewRedemption = (redemption: Redemption, code: string) =>
+  pick(
+    {
+      ...redemption,
+      code,
+      amount: numberOf(redemption.amount),
+      discountAmount: numberOf(redemption.discountAmount),
+      shippingDiscountAmount: numberOf(redemption.shippingDiscountAmount),
+      rolledBackAmount: Number(redemption.rolledBackAmount),
+    },
+    RedemptionView,
+  )
 
 const numberOf = (amount: bigint | null): number | null => (amount === null ? null : Number(amount))

@@ -5,6 +5,7 @@ import {
   dateOfTime,
   listScheduledChanges,
   MAX_PENDING_CHANGES,
+  pick,
   scheduleChange,
 } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
@@ -191,17 +192,8 @@ const requireTime = (text: string, now: number): Date => {
 const viewFor = async (caller: Actor, stored: ScheduledChange, prisma: Parameters<typeof namesFor>[1]) =>
   viewOf(stored, await namesFor(caller, prisma, stored.projectId, [stored.scheduledById]))
 
-const viewOf = (stored: ScheduledChange, names: ReadonlyMap<string, string>) => ({
-  id: stored.id,
-  at: stored.at,
-  change: stored.change,
-  status: stored.status,
-  version: stored.version,
-  error: stored.error,
-  scheduledBy: {
-    ...{ kind: stored.scheduledByKind, id: stored.scheduledById },
-    name: names.get(stored.scheduledById) ?? null,
-  },
-  createdAt: stored.createdAt,
-  finishedAt: stored.finishedAt,
-})
+const viewOf = (stored: ScheduledChange, names: ReadonlyMap<string, string>) => {
+  const { scheduledByKind: kind, scheduledById: id } = stored
+  const scheduledBy = { kind, id, name: names.get(id) ?? null }
+  return pick({ ...stored, scheduledBy }, scheduleChange.answers[201].schema)
+}

@@ -1,4 +1,4 @@
-import { listConversions } from '@waymark/contracts'
+import { ConversionView, listConversions, pick } from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
@@ -40,7 +40,7 @@ const parseCursor = (projectId: string, text: string) => {
 }
 
 // The gateway accepts only amounts that a JSON number holds exactly.
-const view = ({ projectId: _projectId, eventKey: _eventKey, amount, ...conversion }: StoredConversion) => ({
-  ...conversion,
-  amount: amount === null ? null : Number(amount),
-})
+const view = (conversion: StoredConversion) => {
+  const { amount } = conversion
+  return pick({ ...conversion, amount: amount === null ? null : Number(amount) }, ConversionView)
+}

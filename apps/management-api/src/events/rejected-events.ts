@@ -5,6 +5,7 @@ import {
   type IngestRecord,
   ingestRecords,
   listRejectedEvents,
+  pick,
   replayRejectedEvent,
   replayRejectedEvents,
   type ValidationItem,
@@ -142,7 +143,7 @@ const recordOf = ({ id, record }: Rejected): IngestRecord => {
   return record
 }
 
-const view = ({ projectId: _projectId, record, ...rejected }: Rejected) => {
-  const { event } = record as Pick<IngestRecord, 'event'>
-  return { ...rejected, event: completeEvent(event) }
+const view = (rejected: Rejected) => {
+  const { event } = rejected.record as Pick<IngestRecord, 'event'>
+  return pick({ ...rejected, event: completeEvent(event) }, getRejectedEvent.answers[200].schema)
 }

@@ -1,4 +1,12 @@
-import { type ApiKeyScope, AppError, missingCredentials, type Operation } from '@waymark/contracts'
+import {
+  type Access,
+  type AnswerOf,
+  type Answers,
+  type ApiKeyScope,
+  AppError,
+  missingCredentials,
+  type Operation,
+} from '@waymark/contracts'
 import {
   allowApiKey,
   guardedRoute,
@@ -28,7 +36,7 @@ import {
  * The answer; `token` starts a session in the browser, null ends it. `challenge` keeps a sign-in that waits for its second
  * factor, null forgets it.
  */
-type AccountReply = Pick<Reply, 'status' | 'body'> & {
+type AccountReply<Body> = Pick<Reply<Body>, 'status' | 'body'> & {
   token?: string | null
   challenge?: string | null
   /** Binds a sign-in with a provider to the browser. */
@@ -48,10 +56,10 @@ type Deps = Pick<Platform, 'apiKeys' | 'clock'> & { sessions: Sessions }
 
 /** Creates routes that do not belong to a project. They check the caller (401, 403) before the request. */
 export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
-  const route = <B, Q, C>(
-    operation: Operation<B, Q>,
+  const route = <B, Q, C, const N extends Answers>(
+    operation: Operation<B, Q, Access, N>,
     allow: (request: HttpRequest) => Promise<C>,
-    answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply>,
+    answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply<AnswerOf<N>>>,
   ): Route =>
     guardedRoute(operation, allow, answerWith(allow, answer), {
       read: (request) => readParts(operation, request),
@@ -59,7 +67,7 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
   const answerWith =
     <B, Q, C>(
       allow: (request: HttpRequest) => Promise<C>,
-      answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply>,
+      answer: (asked: Asked<B, Q>, caller: C, request: HttpRequest) => Promise<AccountReply<unknown>>,
     ) =>
     async (request: HttpRequest, caller: C, parts: Parts<B, Q>): Promise<Reply> => {
       const asked = {
@@ -79,9 +87,12 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
 
   return {
     /** For anyone, except pages of other sites; `findSession` resolves to the session, if there is one. */
-    open: <B, Q>(
-      operation: Operation<B, Q, { by: 'anyone' }>,
-      answer: (asked: Asked<B, Q>, findSession: () => Promise<Session | undefined>) => Promise<AccountReply>,
+    open: <B, Q, const N extends Answers>(
+      operation: Operation<B, Q, { by: 'anyone' }, N>,
+      answer: (
+        asked: Asked<B, Q>,
+        findSession: () => Promise<Session | undefined>,
+      ) => Promise<AccountReply<AnswerOf<N>>>,
     ): Route =>
       route(
         operation,
@@ -90,11 +101,11 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
       ),
 
     /** For signed-in users, by a session or by an access token unless the operation refuses those. */
-    signedIn: <B, Q>(
-      operation: Operation<B, Q, { by: 'session'; tokens?: false; providers?: true }>,
+    signedIn: <B, Q, const N extends Answers>(
+      operation: Operation<B, Q, { by: 'session'; tokens?: false; providers?: true }, N>,
       answer: (
         asked: Asked<B, Q> & { session: Session; checkEffects: CheckEffects },
-      ) => Promise<AccountReply>,
+      ) => Promise<AccountReply<AnswerOf<N>>>,
     ): Route =>
       route(
         operation,
@@ -114,9 +125,9 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
       ),
 
     /** For signed-in users, and keys with the scope. */
-    signedInOrKey: <B, Q>(
-      operation: Operation<B, Q, { by: 'session-or-key'; scope: ApiKeyScope }>,
-      answer: (asked: Asked<B, Q> & { caller: Caller }) => Promise<AccountReply>,
+    signedInOrKey: <B, Q, const N extends Answers>(
+      operation: Operation<B, Q, { by: 'session-or-key'; scope: ApiKeyScope }, N>,
+      answer: (asked: Asked<B, Q> & { caller: Caller }) => Promise<AccountReply<AnswerOf<N>>>,
     ): Route =>
       route(
         operation,

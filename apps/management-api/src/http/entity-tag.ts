@@ -34,7 +34,7 @@ const inOrder = (_name: string, value: unknown): unknown =>
     : value
 
 /** The answer of a project's route. */
-export type ProjectReply = Reply & {
+export type ProjectReply<Body = unknown> = Reply<Body> & {
   /** What the `ETag` is made of, unless it is the body. Lists and streams have no `ETag`. */
   version?: unknown
 }

@@ -5,7 +5,7 @@ import type { ProjectRequest } from './project-route.ts'
 /** Projects are named `<tenant>-<number>`. */
 const setUp = () => {
   const ends: (() => void)[] = []
-  const answer = limitConcurrency<unknown, unknown>(
+  const answer = limitConcurrency<unknown, unknown, unknown>(
     { perProject: 2, perTenant: 3, total: 5 },
     async (projectId) => projectId.split('-')[0] ?? '',
     async () => ({ body: 'done' }),

@@ -14,17 +14,17 @@ type ConcurrencyLimits = {
 
 const RETRY_S = 10
 
-type Answer<B, Q> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply>
+type Answer<B, Q, Body> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply<Body>>
 
 /**
  * Limits how many exports or streams run at once, so that neither one project nor one tenant with many projects can
  * occupy all of them. Each counts until its answer has ended or failed. Beyond a limit the answer is 429.
  */
-export const limitConcurrency = <B, Q>(
+export const limitConcurrency = <B, Q, Body>(
   { perProject, perTenant, total, what = 'exports' }: ConcurrencyLimits,
   tenantOf: TenantOf,
-  answer: Answer<B, Q>,
-): Answer<B, Q> => {
+  answer: Answer<B, Q, Body>,
+): Answer<B, Q, Body> => {
   const ofProjects = createCounts()
   const ofTenants = createCounts()
   let all = 0

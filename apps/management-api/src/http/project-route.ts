@@ -1,4 +1,6 @@
 import {
+  type AnswerOf,
+  type Answers,
   type ApiKeyScope,
   AppError,
   missingCredentials,
@@ -58,7 +60,7 @@ export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query>
 }
 
 type ProjectAccess = { by: 'project'; role: ProjectRole; tokens?: false }
-type ProjectOperation<B, Q> = Operation<B, Q, ProjectAccess>
+type ProjectOperation<B, Q, N extends Answers> = Operation<B, Q, ProjectAccess, N>
 type Deps = Pick<Platform, 'apiKeys' | 'clock' | 'configChanges' | 'db'> & {
   sessions: Sessions
   auditLog: AuditLog
@@ -74,9 +76,9 @@ type Deps = Pick<Platform, 'apiKeys' | 'clock' | 'configChanges' | 'db'> & {
  */
 export const createProjectRoute =
   ({ apiKeys, clock, configChanges, db, sessions, auditLog }: Deps) =>
-  <B, Q>(
-    operation: ProjectOperation<B, Q>,
-    answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply>,
+  <B, Q, const N extends Answers>(
+    operation: ProjectOperation<B, Q, N>,
+    answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply<AnswerOf<N>>>,
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access

@@ -1,4 +1,11 @@
-import { getIdentitySecret, getSettings, rotateIdentitySecret, updateSettings } from '@waymark/contracts'
+import {
+  getIdentitySecret,
+  getSettings,
+  knownSettings,
+  pick,
+  rotateIdentitySecret,
+  updateSettings,
+} from '@waymark/contracts'
 import type { Prisma } from '@waymark/database'
 import { generateIdentitySecret } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
@@ -13,7 +20,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: ManagementDeps): Route[] => [
   projectRoute(getSettings, async ({ projectId }) => {
     const project = requireFound(await db.prisma.project.findUnique({ where: { id: projectId } }))
-    return { body: project.settings }
+    return { body: knownSettings(project.settings) }
   }),
   projectRoute(updateSettings, async ({ projectId, body: change, requireMatch, checkEffects }) => {
     const settings = await db.prisma.$transaction(async (tx) => {
@@ -21,7 +28,7 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
       await lockRow(tx, 'core.projects', projectId)
       const project = requireFound(await tx.project.findUnique({ where: { id: projectId } }))
       const current = project.settings as Prisma.JsonObject
-      requireMatch(current)
+      requireMatch(knownSettings(current))
       checkEffects(current)
       const merged = withoutNulls({ ...current, ...change }) as Prisma.InputJsonObject
       await tx.project.update({
@@ -29,7 +36,7 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
         data: { settings: merged, version: { increment: 1 } },
       })
       await tx.configChange.create({ data: { projectId } })
-      return merged
+      return knownSettings(merged)
     })
     return { body: settings }
   }),
@@ -64,7 +71,8 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
   }),
 ]
 
-const secretView = ({ secret, createdAt }: { secret: string; createdAt: Date }) => ({ secret, createdAt })
+const secretView = (stored: { secret: string; createdAt: Date }) =>
+  pick(stored, getIdentitySecret.answers[200].schema)
 
 /** Settings as stored: null resets a setting to its default, and empty groups are omitted. */
 const withoutNulls = (settings: object): Record<string, unknown> => {

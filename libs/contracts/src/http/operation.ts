@@ -48,8 +48,36 @@ export type Answer = { description: string; schema?: TSchema; contentTypes?: rea
 /** A part of a request: its schema and validator. */
 export type RequestPart<T> = { readonly schema: TSchema; readonly validator: Validator<T> }
 
+/** The responses of an operation by status. */
+export type Answers = Readonly<Record<number, Answer>>
+
+/** A value that becomes a `T` as JSON: a time may be a `Date`, and the values of an enumeration are not checked. */
+export type Sendable<T> = T extends string
+  ? string | Date
+  : T extends readonly (infer Item)[]
+    ? readonly Sendable<Item>[]
+    : T extends object
+      ? { [Name in keyof T]: Sendable<T[Name]> }
+      : T
+
+/** What a handler may answer with: the JSON of the statuses below 400, undefined where they have none, or any text and bytes. */
+export type AnswerOf<N extends Answers> = {
+  [Status in keyof N & SuccessStatus]: N[Status] extends { contentTypes: readonly string[] }
+    ? unknown
+    : N[Status] extends { schema: infer S extends TSchema }
+      ? Sendable<Static<S>>
+      : undefined
+}[keyof N & SuccessStatus]
+
+type SuccessStatus = 200 | 201 | 202 | 204
+
 /** The description of an operation for validation, access and the OpenAPI document. */
-export type Operation<Body = unknown, Query = unknown, A extends Access = Access> = Endpoint & {
+export type Operation<
+  Body = unknown,
+  Query = unknown,
+  A extends Access = Access,
+  N extends Answers = Answers,
+> = Endpoint & {
   /** A unique id of a verb and an object, such as `createLink`. */
   readonly id: string
   /** The resource in the documentation. */
@@ -71,11 +99,11 @@ export type Operation<Body = unknown, Query = unknown, A extends Access = Access
   /** The request headers that it uses, by name. */
   readonly headers?: Readonly<Record<string, string>>
   /** Its own responses by status, without those of all operations with the same access and parts. */
-  readonly answers: Readonly<Record<number, Answer>>
+  readonly answers: N
 }
 
-type OperationSpec<B extends TSchema, Q extends TSchema, A extends Access> = Omit<
-  Operation<unknown, unknown, A>,
+type OperationSpec<B extends TSchema, Q extends TSchema, A extends Access, N extends Answers> = Omit<
+  Operation<unknown, unknown, A, N>,
   'body' | 'query' | 'limited' | 'effects'
 > & {
   limited?: boolean
@@ -93,11 +121,12 @@ export const defineOperation = <
   const A extends Access,
   B extends TSchema = TSchema,
   Q extends TSchema = TSchema,
+  const N extends Answers = Answers,
 >({
   body,
   query,
   ...spec
-}: OperationSpec<B, Q, A>): Operation<Static<B>, Static<Q>, A> => ({
+}: OperationSpec<B, Q, A, N>): Operation<Static<B>, Static<Q>, A, N> => ({
   limited: false,
   management: spec.access.by !== 'anyone' && spec.access.by !== 'key',
   ...spec,

@@ -6,15 +6,15 @@ import type { Response } from 'express'
 import helmet from 'helmet'
 import type { HttpRequest, ReplyHeaders } from './request.ts'
 
-/** The reply to a request. */
-export type Reply = {
+/** The reply to a request. `Body` is its JSON; `unknown` for text and bytes. */
+export type Reply<Body = unknown> = {
   /** Default: 200. */
   status?: number
   headers?: ReplyHeaders
   /** Whether a browser may display it. It then has all security headers, also if its operation is `forPrograms`. */
   shown?: boolean
   /** Sent as JSON, unless `type` is set: then it is text or bytes. */
-  body?: unknown
+  body?: Body
   /** The media type of a body that is not JSON, with its charset. */
   type?: string
   /** Text or bytes that are sent as they are produced, instead of `body`. */
