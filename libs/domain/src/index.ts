@@ -125,6 +125,15 @@ export {
   experimentResults,
 } from './experiment/experiment-results.ts'
 export type { SplitGroup } from './experiment/sample-ratio.ts'
+export { chargeWork, currentWork, runAsProcess, runAsWork, type WorkKind } from './fairness/current-work.ts'
+export {
+  createFairQueue,
+  type FairQueue,
+  type FairQueueOptions,
+  type Lane,
+  type Release,
+  type WorkOwner,
+} from './fairness/fair-queue.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {
   type Identity,

@@ -1,0 +1,27 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { WorkOwner } from './fair-queue.ts'
+
+/**
+ * What a request uses the database for. `sign-in` and `ingestion` have a reserve, `read` has a small part, because its
+ * work depends on the filters that a client chooses.
+ */
+export type WorkKind = 'sign-in' | 'ingestion' | 'read' | 'write'
+
+type Work = { owner: WorkOwner; kind: WorkKind }
+
+const works = new AsyncLocalStorage<Work | undefined>()
+
+/** Whose work runs now, and its kind. Undefined for work of the process itself. */
+export const currentWork = (): Readonly<Work> | undefined => works.getStore()
+
+/** Runs a request, as the work of `owner` until `chargeWork` says whose it is. */
+export const runAsWork = <T>(owner: WorkOwner, run: () => T): T => works.run({ owner, kind: 'sign-in' }, run)
+
+/** Runs work that a request only starts, or that serves several owners at once, as work of the process. */
+export const runAsProcess = <T>(run: () => T): T => works.run(undefined, run)
+
+/** Charges the rest of the current request to an owner, once that is authenticated. */
+export const chargeWork = (owner: WorkOwner, kind: WorkKind): void => {
+  const work = works.getStore()
+  if (work) Object.assign(work, { owner, kind })
+}

@@ -1,0 +1,314 @@
+import { AppError } from '@waymark/contracts'
+
+/** Whose work it is. Work of the process itself has no owner. */
+export type WorkOwner = {
+  /** The tenant, or the network of a client that is not authenticated. */
+  tenantId: string
+  projectId: string
+}
+
+/** The share of a kind of work. Counts are in units of the capacity. */
+export type Lane = {
+  /** Units that no other lane may use; default 0. */
+  reserved?: number
+  /** Most units of the lane; default: the capacity. */
+  max?: number
+  /** Most units of one tenant in the lane; default: `max`. */
+  perTenant?: number
+  /** Most units of one project in the lane; default: `perTenant`. */
+  perProject?: number
+}
+
+export type FairQueueOptions<Name extends string = 'default'> = {
+  /** What runs, for error messages, such as `password checks`. */
+  what: string
+  /** Pieces of work that run at once. */
+  capacity: number
+  /** Most units of one tenant in all lanes together; default: the capacity. */
+  perTenant?: number
+  /** Kinds of work; by default one, `default`. */
+  lanes?: Record<Name, Lane>
+  /** Most waiting pieces of all owners, beyond which work is refused with `overloaded`; default 1000. */
+  maxWaiting?: number
+  /** Most waiting pieces of one tenant, beyond which its work is refused with `rate_limited`; default: half of them. */
+  maxWaitingPerTenant?: number
+  /** How long work waits, in ms; default 4000, below the deadline of a request. */
+  maxWaitMs?: number
+  /** When a refused client may try again, in s; default 2. */
+  retryAfterSeconds?: number
+}
+
+type AcquireOptions<Name extends string> = { lane?: Name; signal?: AbortSignal | undefined }
+
+/** Ends the use of a unit. Further calls do nothing. */
+export type Release = () => void
+
+/** Divides a scarce resource fairly; see `createFairQueue`. */
+export type FairQueue<Name extends string = 'default'> = {
+  /**
+   * Waits for a unit. Call the result when the work has ended.
+   * @throws AppError rate_limited when the owner's share is used up, or overloaded when all is; the signal's reason
+   */
+  acquire(owner: WorkOwner | undefined, options?: AcquireOptions<Name>): Promise<Release>
+  /** Takes a unit that is free for the owner now; undefined when there is none. */
+  tryAcquire(owner: WorkOwner | undefined, options?: AcquireOptions<Name>): Release | undefined
+  /** Runs work in its turn. @throws as `acquire`, and what the work throws */
+  run<T>(owner: WorkOwner | undefined, work: () => Promise<T>, options?: AcquireOptions<Name>): Promise<T>
+  /** Resolves when all work has ended, which includes the waiting. Later work is refused with `overloaded`. */
+  close(): Promise<void>
+}
+
+const MAX_WAITING = 1_000
+const MAX_WAIT_MS = 4_000
+const RETRY_AFTER_S = 2
+
+type Waiting = { projectId: string; start(release: Release): void }
+/** The waiting work of a tenant: its projects in the order of their turns. */
+type Turns = Map<string, Waiting[]>
+
+/**
+ * A queue in front of a scarce resource. Lanes take turns, then tenants in a lane, then projects of a tenant, so that
+ * work waits for what other owners have running, and not for what they have queued. A lane's reserve is never used by
+ * others, and no owner holds more than its share.
+ */
+export const createFairQueue = <Name extends string = 'default'>(
+  options: FairQueueOptions<Name>,
+): FairQueue<Name> => {
+  const { capacity, maxWaiting = MAX_WAITING, maxWaitMs = MAX_WAIT_MS } = options
+  const { maxWaitingPerTenant = Math.ceil(maxWaiting / 2) } = options
+  const shares = createShares(options)
+  const lanes = new Map<Name, Map<string, Turns>>(shares.names.map((name) => [name, new Map()]))
+  const waitingOf = createCounts()
+  const [defaultLane] = shares.names
+  let closing = false
+  let onIdle: (() => void) | undefined
+
+  const take = (lane: Name, owner: WorkOwner | undefined): Release => {
+    const giveBack = shares.take(lane, owner)
+    let released = false
+    return () => {
+      if (released) return
+      released = true
+      giveBack()
+      startNext()
+      if (shares.running() === 0 && waitingOf.total() === 0) onIdle?.()
+    }
+  }
+
+  /** Starts the next piece of a lane that may run. Returns whether there was one. */
+  const startOneOf = (lane: Name, tenants: Map<string, Turns>): boolean => {
+    if (!shares.hasRoom(lane)) return false
+    for (const [tenantId, turns] of tenants) {
+      const found = nextOf(turns, (projectId) => shares.allows(lane, { tenantId, projectId }))
+      if (!found) continue
+      rotate(tenants, tenantId, turns.size > 0 ? turns : undefined)
+      found.start(take(lane, ownerOf(tenantId, found.projectId)))
+      return true
+    }
+    return false
+  }
+
+  const startNext = (): void => {
+    for (let started = true; started && shares.running() < capacity; ) {
+      started = false
+      for (const [lane, tenants] of [...lanes]) {
+        if (tenants.size === 0 || !startOneOf(lane, tenants)) continue
+        rotate(lanes, lane, tenants)
+        started = true
+      }
+    }
+  }
+
+  const refusal = (lane: Name, owner: WorkOwner | undefined): AppError => {
+    const retryAfterSeconds = options.retryAfterSeconds ?? RETRY_AFTER_S
+    const { what } = options
+    return owner && (!shares.allows(lane, owner) || waitingOf.of(owner.tenantId) >= maxWaitingPerTenant)
+      ? new AppError(
+          'rate_limited',
+          `Too many ${what} at once: the tenant has used up its share of this process`,
+          { retryAfterSeconds },
+        )
+      : new AppError('overloaded', `Too many ${what} at once in this process`, { retryAfterSeconds })
+  }
+
+  const isFull = (owner: WorkOwner | undefined): boolean =>
+    owner !== undefined &&
+    (waitingOf.total() >= maxWaiting || waitingOf.of(owner.tenantId) >= maxWaitingPerTenant)
+
+  const tryAcquire: FairQueue<Name>['tryAcquire'] = (owner, { lane = defaultLane } = {}) => {
+    const isFree = lane !== undefined && !closing && shares.hasRoom(lane) && shares.allows(lane, owner)
+    return isFree ? take(lane, owner) : undefined
+  }
+
+  const wait = (lane: Name, owner: WorkOwner | undefined, signal?: AbortSignal): Promise<Release> =>
+    new Promise((resolve, reject) => {
+      const { tenantId, projectId } = owner ?? PROCESS
+      const leave = (error: unknown): void => {
+        ended()
+        remove(lanes.get(lane), tenantId, entry)
+        reject(error)
+      }
+      const onAbort = (): void => leave(signal?.reason)
+      const timer = setTimeout(() => leave(refusal(lane, owner)), maxWaitMs)
+      const leaveCount = waitingOf.add(tenantId)
+      const ended = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', onAbort)
+        leaveCount()
+      }
+      const entry: Waiting = {
+        projectId,
+        start: (release) => {
+          ended()
+          resolve(release)
+        },
+      }
+      signal?.addEventListener('abort', onAbort)
+      append(lanes.get(lane), tenantId, entry)
+    })
+
+  const acquire: FairQueue<Name>['acquire'] = async (owner, { lane = defaultLane, signal } = {}) => {
+    signal?.throwIfAborted()
+    if (lane === undefined || closing)
+      throw new AppError('overloaded', 'The process is stopping', { retryAfterSeconds: RETRY_AFTER_S })
+    const free = tryAcquire(owner, { lane })
+    if (free) return free
+    if (isFull(owner)) throw refusal(lane, owner)
+    return wait(lane, owner, signal)
+  }
+
+  return {
+    acquire,
+    tryAcquire,
+    run: async (owner, work, acquireOptions) => {
+      const release = await acquire(owner, acquireOptions)
+      try {
+        return await work()
+      } finally {
+        release()
+      }
+    },
+    close: async () => {
+      closing = true
+      if (shares.running() > 0 || waitingOf.total() > 0)
+        await new Promise<void>((resolve) => {
+          onIdle = resolve
+        })
+    },
+  }
+}
+
+/** Work of the process takes its turns as a tenant without a limit. */
+const PROCESS: WorkOwner = { tenantId: '', projectId: '' }
+
+const ownerOf = (tenantId: string, projectId: string): WorkOwner | undefined =>
+  tenantId === PROCESS.tenantId ? undefined : { tenantId, projectId }
+
+/** Counts what runs, by lane, tenant and project, and knows what more may run. */
+const createShares = <Name extends string>({
+  capacity,
+  perTenant = capacity,
+  lanes = { default: {} } as Record<Name, Lane>,
+}: FairQueueOptions<Name>) => {
+  const names = Object.keys(lanes) as Name[]
+  const ofLanes = createCounts()
+  const ofTenants = createCounts()
+  const inLanes = createCounts()
+
+  /** Reserved units that lanes other than this one do not use at present. */
+  const reservedBeside = (lane: Name): number =>
+    names.reduce(
+      (sum, other) =>
+        other === lane ? sum : sum + Math.max(0, (lanes[other].reserved ?? 0) - ofLanes.of(other)),
+      0,
+    )
+
+  return {
+    names,
+    running: (): number => ofLanes.total(),
+
+    /** Whether the lane may run one more piece, whoever owns it. */
+    hasRoom: (lane: Name): boolean =>
+      ofLanes.of(lane) < (lanes[lane].max ?? capacity) && ofLanes.total() + reservedBeside(lane) < capacity,
+
+    /** Whether the owner holds less than its share. */
+    allows: (lane: Name, owner: WorkOwner | undefined): boolean => {
+      if (!owner || owner.tenantId === PROCESS.tenantId) return true
+      const { max = capacity, perTenant: tenantShare = max, perProject = tenantShare } = lanes[lane]
+      const tenantInLane = `${lane} ${owner.tenantId}`
+      return (
+        ofTenants.of(owner.tenantId) < perTenant &&
+        inLanes.of(tenantInLane) < tenantShare &&
+        inLanes.of(`${tenantInLane} ${owner.projectId}`) < perProject
+      )
+    },
+
+    /** Counts a piece that starts. Call the result when it ends. */
+    take: (lane: Name, owner: WorkOwner | undefined): (() => void) => {
+      const { tenantId, projectId } = owner ?? PROCESS
+      const ends = [
+        ofLanes.add(lane),
+        ofTenants.add(tenantId),
+        inLanes.add(`${lane} ${tenantId}`),
+        inLanes.add(`${lane} ${tenantId} ${projectId}`),
+      ]
+      return () => {
+        for (const end of ends) end()
+      }
+    },
+  }
+}
+
+const createCounts = () => {
+  const counts = new Map<string, number>()
+  let total = 0
+  return {
+    total: (): number => total,
+    of: (key: string): number => counts.get(key) ?? 0,
+    /** Counts one more until the result is called. */
+    add: (key: string): (() => void) => {
+      counts.set(key, (counts.get(key) ?? 0) + 1)
+      total++
+      return () => {
+        const left = (counts.get(key) ?? 1) - 1
+        if (left > 0) counts.set(key, left)
+        else counts.delete(key)
+        total--
+      }
+    },
+  }
+}
+
+/** Takes the next piece of the first project that may run, whose next turn comes after those of the other projects. */
+const nextOf = (turns: Turns, allows: (projectId: string) => boolean): Waiting | undefined => {
+  for (const [projectId, pieces] of turns) {
+    if (!allows(projectId)) continue
+    const next = pieces.shift()
+    rotate(turns, projectId, pieces.length > 0 ? pieces : undefined)
+    return next
+  }
+  return undefined
+}
+
+/** Moves an entry to the end of a map, or removes it without a value. */
+const rotate = <K, V>(map: Map<K, V>, key: K, value: V | undefined): void => {
+  map.delete(key)
+  if (value !== undefined) map.set(key, value)
+}
+
+const append = (tenants: Map<string, Turns> | undefined, tenantId: string, entry: Waiting): void => {
+  const turns: Turns = tenants?.get(tenantId) ?? new Map()
+  const pieces = turns.get(entry.projectId) ?? []
+  pieces.push(entry)
+  turns.set(entry.projectId, pieces)
+  tenants?.set(tenantId, turns)
+}
+
+const remove = (tenants: Map<string, Turns> | undefined, tenantId: string, entry: Waiting): void => {
+  const turns = tenants?.get(tenantId)
+  const pieces = turns?.get(entry.projectId)
+  const index = pieces?.indexOf(entry) ?? -1
+  if (index >= 0) pieces?.splice(index, 1)
+  if (pieces?.length === 0) turns?.delete(entry.projectId)
+  if (turns?.size === 0) tenants?.delete(tenantId)
+}
