@@ -6,7 +6,7 @@ import {
   validateRequest,
 } from '@waymark/contracts'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
-import type { MissLimit } from './look-up-route.ts'
+import type { MissLimit } from './miss-limit.ts'
 import { requireCodes, requireCountable } from './redeem-route.ts'
 import type { CartRequest, createValidateCart } from './validate-cart.ts'
 
@@ -20,19 +20,16 @@ type Deps = {
 export const validateRoute = ({ apiKeys, missLimit, validateCart }: Deps): Route =>
   keyRoute(
     operation,
-    { apiKeys, limitRequests: requireFewMisses(missLimit), maxBodyBytes: MAX_CART_BODY_BYTES },
+    { apiKeys, maxBodyBytes: MAX_CART_BODY_BYTES },
     async ({ apiKey, request: { ip }, body }) => {
-      const result = await validateCart(apiKey.projectId, parseCart(body.value))
-      for (const coupon of result.coupons)
-        if (coupon.reason === 'not_found') await missLimit.countMiss(apiKey, ip)
+      const cart = parseCart(body.value)
+      const result = await missLimit.lookUp({ apiKey, ip, codes: cart.codes.length }, async () => {
+        const found = await validateCart(apiKey.projectId, cart)
+        return { found, misses: found.coupons.filter(({ reason }) => reason === 'not_found').length }
+      })
       return { body: result }
     },
   )
-
-const requireFewMisses =
-  (missLimit: MissLimit): NonNullable<Parameters<typeof keyRoute>[1]['limitRequests']> =>
-  async (apiKey, { ip }) =>
-    missLimit.requireFewMisses(apiKey, ip)
 
 /** Reads the body of a request to validate a cart. @throws AppError bad_request */
 export const parseCart = (body: unknown): CartRequest => {

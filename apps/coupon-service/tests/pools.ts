@@ -32,6 +32,7 @@ export const openDatabases = async () => {
 export const configsWith = (selectorsFor: ProjectConfig['selectorsFor'] = () => []): ProjectConfigs => ({
   get: async (projectId) => ({
     projectId,
+    tenantId: 'tenant',
     settings: {},
     hasDefinitions: false,
     checkFor: () => undefined,

@@ -7,7 +7,7 @@ import {
   type SharedMarks,
 } from '@waymark/cache'
 import { compileValidator, type Log } from '@waymark/contracts'
-import type { Identity, KnownPerson } from '@waymark/domain'
+import { type Identity, type KnownPerson, runAsProcess } from '@waymark/domain'
 import {
   findPeople,
   identityMark,
@@ -146,9 +146,12 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
     toRead: readonly ToRead[],
     readAt: number,
   ): Promise<[WantedPerson, ReadPerson][]> => {
-    const found = await findPeople(
-      pool,
-      toRead.map(({ wanted }) => wanted),
+    // One statement for the people of many projects.
+    const found = await runAsProcess(() =>
+      findPeople(
+        pool,
+        toRead.map(({ wanted }) => wanted),
+      ),
     )
     return toRead.map(({ wanted, marks, expected }, index) => {
       const person = found[index] ?? null

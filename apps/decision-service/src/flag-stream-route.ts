@@ -23,7 +23,7 @@ export const flagStreamRoute = ({ streams, apiKeys, limitRequests }: Deps): Rout
     streamFlagChanges,
     { apiKeys, limitRequests, beacons: true },
     async ({ apiKey: { projectId }, request }) => {
-      request.onEnd(streams.takePlace(projectId))
+      request.onEnd(streams.takePlace(projectId, () => request.message.socket.destroySoon()))
       const state = await streams.currentState(projectId)
       const reader = readerOf(apiKeys, request)
       const { 'last-event-id': lastEventId } = request.headers

@@ -213,23 +213,24 @@ describe('the places for streams', () => {
 
   it('are limited for a project, and free again when a stream has ended', () => {
     const { streams } = setUp()
-    const [leave] = [streams.takePlace('p'), streams.takePlace('p')]
-    expect(refusal(() => streams.takePlace('p'))).toMatchObject({
+    const take = () => streams.takePlace('p', () => {})
+    const [leave] = [take(), take()]
+    expect(refusal(take)).toMatchObject({
       code: 'rate_limited',
       message: expect.stringMatching(/ 2 streams .* FLAG_STREAMS_PER_PROJECT /),
-      details: { retryAfter: 60 },
+      details: { retryAfterSeconds: 60 },
     })
     leave?.()
-    expect(streams.takePlace('p')).toEqual(expect.any(Function))
+    expect(take()).toEqual(expect.any(Function))
   })
 
   it('are limited for the process, and counted by a metric', async () => {
     const { streams, metrics } = setUp()
-    const leaves = ['p', 'q', 'r'].map(streams.takePlace)
-    expect(refusal(() => streams.takePlace('s'))).toMatchObject({
+    const leaves = ['p', 'q', 'r'].map((project) => streams.takePlace(project, () => {}))
+    expect(refusal(() => streams.takePlace('s', () => {}))).toMatchObject({
       code: 'overloaded',
       message: expect.stringMatching(/^3 streams .* FLAG_STREAMS /),
-      details: { retryAfter: 60 },
+      details: { retryAfterSeconds: 60 },
     })
     expect(await metrics.metrics()).toContain('waymark_flag_streams 3\n')
     for (const leave of leaves) leave()

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { createFairQueue, ownerOfProject } from '@waymark/domain'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { type Config, type CorePlatform, everyMs, LoopTurns } from '@waymark/service-kit'
 import { LRUCache } from 'lru-cache'
@@ -47,6 +47,8 @@ const MAX_WAITING_BYTES = 4_096
 const RETRY_MS = { min: 1_000, spread: 4_000 }
 /** A client without `Last-Event-ID` may have missed changes that are younger than this, in ms. */
 const SETTLED_MS = 60_000
+/** A tenant has at most this part of the places, or those of a project. */
+const TENANT_PART = 4
 /** Projects whose state is known. */
 const MAX_STATES = 10_000
 const RETRY_AFTER_S = 60
@@ -63,7 +65,14 @@ export const createFlagStreams = ({
 }: FlagStreamDeps) => {
   const projects = new Map<string, ProjectStreams>()
   const states = new LRUCache<string, FlagsState>({ max: MAX_STATES })
-  const places = new Map<string, number>()
+  const places = createFairQueue({
+    what: 'streams of changed flags',
+    capacity: limits.total,
+    perTenant: Math.max(limits.perProject, Math.ceil(limits.total / TENANT_PART)),
+    lanes: { default: { perProject: limits.perProject } },
+    retryAfterSeconds: RETRY_AFTER_S,
+    advice: 'FLAG_STREAMS_PER_PROJECT and FLAG_STREAMS set the limits. Poll with If-None-Match instead',
+  })
   let total = 0
   let checkedAt = now()
   const sent = measure(metrics, () => total)
@@ -134,32 +143,16 @@ export const createFlagStreams = ({
 
   return {
     /**
-     * Takes a place for a stream of a project. Call the result once, when the stream has ended.
+     * Takes a place for a stream of a project. Call the result when the stream has ended.
+     * @param end ends the stream, for a tenant that has fewer
      * @throws AppError rate_limited or overloaded when all places are taken
      */
-    takePlace: (projectId: string): (() => void) => {
-      const taken = places.get(projectId) ?? 0
-      if (taken >= limits.perProject)
-        throw new AppError(
-          'rate_limited',
-          `This project has ${taken} streams of changed flags open in this process, as many as ` +
-            'FLAG_STREAMS_PER_PROJECT allows. Poll with If-None-Match instead',
-          { retryAfter: RETRY_AFTER_S },
-        )
-      if (total >= limits.total)
-        throw new AppError(
-          'overloaded',
-          `${total} streams of changed flags are open in this process, as many as FLAG_STREAMS allows. ` +
-            'Poll with If-None-Match instead',
-          { retryAfter: RETRY_AFTER_S },
-        )
+    takePlace: (projectId: string, end: () => void): (() => void) => {
+      const release = places.acquireNow(ownerOfProject(projectId), { onReclaim: end })
       total++
-      places.set(projectId, taken + 1)
       return () => {
         total--
-        const left = (places.get(projectId) ?? 1) - 1
-        if (left > 0) places.set(projectId, left)
-        else places.delete(projectId)
+        release()
       }
     },
 

@@ -197,6 +197,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
       projectConfigs: {
         getCurrent: async () => ({
           projectId: harness.projectId,
+          tenantId: 'tenant',
           settings: {},
           hasDefinitions: false,
           checkFor: () => undefined,

@@ -48,6 +48,7 @@ const setUp = ({ fault, duplicates = [], ...change }: SetUp = {}) => {
   }
   const config: ProjectConfig = {
     projectId: PROJECT_ID,
+    tenantId: 'tenant',
     settings: {},
     hasDefinitions: true,
     checkFor: () => () => [],

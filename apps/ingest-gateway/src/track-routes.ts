@@ -9,6 +9,7 @@ import {
 import { readSentAt } from '@waymark/domain'
 import {
   answerLateWith,
+  chargeProject,
   extendDeadline,
   type HttpRequest,
   type JsonBody,
@@ -37,14 +38,16 @@ type Deps = {
 export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
   keyRoute(
     trackOperation,
-    { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any', beacons: true },
+    { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any', beacons: true, work: 'ingestion' },
     async ({ apiKey, request, body }) => {
       const tracked = parseTrackRequest(body.value)
       const sender = senderOf(apiKey, request)
       const options = { ...intakeOptions(request, body), backfill: false }
-      return wantsSync(request)
-        ? { status: 200, body: await trackEvents.process(tracked, sender, options) }
-        : { status: 202, body: await trackEvents.enqueue(tracked, sender, options) }
+      if (!wantsSync(request))
+        return { status: 202, body: await trackEvents.enqueue(tracked, sender, options) }
+      // It uses the database for as long as the events take, so that it has no part in the reserve.
+      chargeProject(apiKey, 'write')
+      return { status: 200, body: await trackEvents.process(tracked, sender, options) }
     },
   )
 

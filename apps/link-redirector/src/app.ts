@@ -40,6 +40,7 @@ export const createLinkRedirector = (
     steadyClock,
     log,
     metrics,
+    passwordQueue,
   }: CorePlatform,
   { countryOf = (ip) => locate(ip).country }: LinkRedirectorOptions = {},
 ): Service => {
@@ -75,7 +76,7 @@ export const createLinkRedirector = (
   })
   const visitors = createVisitorReader({ describeUserAgent, countryOf })
   const optionsOf = createProjectOptions(projectConfigs, steadyClock, log)
-  const passwords = createLinkPasswords({ rateLimiter, clock })
+  const passwords = createLinkPasswords({ rateLimiter, clock, queue: passwordQueue })
   const redirects = createRedirects({ links, optionsOf, limits, passwords, visitors, clicks, clock })
   return {
     router: Router(),

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import { createMemoryRateLimiter } from '@waymark/cache'
 import { newLink } from '@waymark/contracts'
-import type { HttpRequest } from '@waymark/service-kit'
+import { createPasswordQueue, type HttpRequest } from '@waymark/service-kit'
 import { describe, expect, it } from 'vitest'
 import { createLinkPasswords } from './link-passwords.ts'
 
 const HOUR_MS = 60 * 60_000
-const link = { id: '01900000-0000-7000-8000-00000000000a', code: 'sale', passwordHash: '$argon2id$one' }
+const link = { id: '01900000-0000-7000-8000-00000000000a', projectId: 'p', code: 'sale', passwordHash: '$argon2id$one' }
 
 const requestOf = ({
   password = '',
@@ -36,7 +36,7 @@ const setUp = ({ maxWaiting = 32 } = {}) => {
   const passwords = createLinkPasswords({
     rateLimiter: createMemoryRateLimiter({ now: () => time }),
     clock: () => time,
-    maxWaiting,
+    queue: createPasswordQueue(maxWaiting, maxWaiting),
     verify: async (password) => {
       checked.push(password)
       if (isHeld) await new Promise<void>((resolve) => inFlight.push(resolve))
@@ -50,8 +50,8 @@ const setUp = ({ maxWaiting = 32 } = {}) => {
     checked,
     inFlight,
     answer,
-    hold: () => {
-      isHeld = true
+    hold: (held = true) => {
+      isHeld = held
     },
     pass: (ms: number) => {
       time += ms
@@ -105,6 +105,41 @@ describe('checking a password', () => {
     expect(await answer({ password: 'open sesame' }, { ...link, id: 'another' })).toBeUndefined()
     pass(60_000)
     expect(await answer({ password: 'open sesame' })).toBeUndefined()
+  })
+
+  it('does not count a try that was refused because too many wait', async () => {
+    const { answer, inFlight, hold, checked } = setUp({ maxWaiting: 1 })
+    hold()
+    const first = ['1', '2'].map((n) => answer({ password: 'open sesame', ip: `198.51.100.${n}` }))
+    for (let n = 0; n < 7; n++)
+      expect(await answer({ password: 'x', ip: '198.51.100.3' })).toEqual({ status: 503, retryAfter: 2 })
+    for (let n = 0; n < 2; n++) {
+      await expect.poll(() => inFlight.length).toBe(1)
+      inFlight.shift()?.()
+    }
+    await Promise.all(first)
+    hold(false)
+    for (let n = 0; n < 5; n++)
+      expect(await answer({ password: 'wrong', ip: '198.51.100.3' })).toEqual(wrong)
+    expect(await answer({ password: 'wrong', ip: '198.51.100.3' })).toMatchObject({ status: 429 })
+    expect(checked.filter((password) => password === 'wrong')).toHaveLength(5)
+  })
+
+  it('lets a visitor of another project be next, however many wrong tries wait', async () => {
+    const { answer, checked, inFlight, hold } = setUp()
+    hold()
+    const wrongs = Array.from({ length: 20 }, (_, n) =>
+      answer({ password: `wrong ${n}`, ip: `198.51.100.${n}` }),
+    )
+    await expect.poll(() => inFlight.length).toBe(1)
+    const visitor = answer({ password: 'open sesame' }, { ...link, id: 'b', projectId: 'other' })
+    for (let n = 0; n < 21; n++) {
+      await expect.poll(() => inFlight.length).toBe(1)
+      inFlight.shift()?.()
+    }
+    expect(await visitor).toBeUndefined()
+    await Promise.all(wrongs)
+    expect(checked.indexOf('open sesame')).toBeLessThan(4)
   })
 
   it('checks one at a time, and refuses those beyond the queue', async () => {

@@ -2,20 +2,18 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { RateLimiter } from '@waymark/cache'
 import { AppError, MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts'
 import { clientNetworkOf, verifyPassword } from '@waymark/domain'
-import { createWorkQueue, type HttpRequest, protocolOf, readFormBody } from '@waymark/service-kit'
+import { type HttpRequest, type PasswordQueue, protocolOf, readFormBody } from '@waymark/service-kit'
 import type { PasswordProblem } from './password-page.ts'
 
 /** A link with a password; `passwordHash` is a PHC string. */
-export type LockedLink = { id: string; code: string; passwordHash: string }
+export type LockedLink = { id: string; projectId: string; code: string; passwordHash: string }
 
 const MAX_FORM_BYTES = 4 * 1024
 const TRIES_PER_MINUTE = 5
 const MINUTE_MS = 60_000
-/** A hash takes tens of ms of a processor, which redirects need as well. */
-const AT_ONCE = 1
-/** About a second of work; beyond that visitors are refused. */
-const MAX_WAITING = 32
 const RETRY_AFTER_S = 2
+
+const BUSY: ReadonlySet<string> = new Set(['overloaded', 'rate_limited'])
 
 const COOKIE = 'wm_link'
 const IN_COOKIES = new RegExp(`(?:^|; ?)${COOKIE}=(\\d{1,12})\\.([A-Za-z0-9_-]{43})(?:;|$)`)
@@ -26,31 +24,34 @@ type LinkPasswordsDeps = {
   rateLimiter: RateLimiter
   /** In ms since the epoch. */
   clock: () => number
+  /** The queue of all password hashes of the process. */
+  queue: PasswordQueue
   verify?: (password: string, hash: string) => Promise<boolean>
-  maxWaiting?: number
 }
 
 /**
- * Checks the passwords of links, one at a time. A right answer is remembered in a cookie that is signed with the hash of
+ * Checks the passwords of links in turns of projects and, within them, of visitors to a link. A right answer is remembered in a cookie that is signed with the hash of
  * the password, so that it ends when the password changes.
  */
 export const createLinkPasswords = ({
   rateLimiter,
   clock,
+  queue,
   verify = verifyPassword,
-  maxWaiting = MAX_WAITING,
 }: LinkPasswordsDeps) => {
-  const inTurn = createWorkQueue({
-    atOnce: AT_ONCE,
-    maxWaiting,
-    message: 'Too many passwords are being checked',
-    retryAfterSeconds: RETRY_AFTER_S,
-  })
-  const isRight = async (password: string, { passwordHash }: LockedLink): Promise<boolean> =>
+  const isRight = async (
+    password: string,
+    { id, projectId, passwordHash }: LockedLink,
+    network: string,
+  ): Promise<boolean> =>
     password !== '' &&
     // Characters as the API counts them, some of which are two in `length`.
     [...password].length <= MAX_LINK_PASSWORD_LENGTH &&
-    (await inTurn(() => verify(password, passwordHash)))
+    (await queue.run(
+      { tenantId: `links of ${projectId}`, projectId: `${id} ${network}` },
+      () => verify(password, passwordHash),
+      { lane: 'links' },
+    ))
 
   return {
     /**
@@ -59,17 +60,21 @@ export const createLinkPasswords = ({
      */
     check: async (request: HttpRequest, link: LockedLink): Promise<PasswordProblem | undefined> => {
       const password = (await readFormBody(request, MAX_FORM_BYTES)).get('password') ?? ''
-      const { allowed, resetMs } = await rateLimiter.consume({
+      const network = clientNetworkOf(request.ip)
+      const attempt = {
         bucket: 'link-passwords',
-        key: `${link.id}:${clientNetworkOf(request.ip)}`,
+        key: `${link.id}:${network}`,
         limit: TRIES_PER_MINUTE,
         windowMs: MINUTE_MS,
-      })
+      }
+      const { allowed, resetMs } = await rateLimiter.consume(attempt)
       if (!allowed) return { status: 429, retryAfter: Math.max(1, Math.ceil(resetMs / 1000)) }
       try {
-        return (await isRight(password, link)) ? undefined : { status: 403, reason: 'wrong_password' }
+        return (await isRight(password, link, network)) ? undefined : { status: 403, reason: 'wrong_password' }
       } catch (error) {
-        if (!(error instanceof AppError) || error.code !== 'overloaded') throw error
+        // Nothing was tried.
+        await rateLimiter.giveBack(attempt)
+        if (!(error instanceof AppError) || !BUSY.has(error.code)) throw error
         return { status: 503, retryAfter: RETRY_AFTER_S }
       }
     },

@@ -1,5 +1,5 @@
 import { type Cache, readCopy } from '@waymark/cache'
-import { checkDestination } from '@waymark/domain'
+import { checkDestination, runAsProcess } from '@waymark/domain'
 import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
@@ -26,7 +26,8 @@ type LinkStoreDeps = {
  */
 export const createLinkStore = ({ pool, cache, clock }: LinkStoreDeps) => {
   const readBatch = async (keys: readonly string[]): Promise<(StoredLink | null)[]> => {
-    const found = await readLinks(pool, keys)
+    // One statement for the visitors of many projects.
+    const found = await runAsProcess(() => readLinks(pool, keys))
     return keys.map((key) => {
       const copy = found.get(key)
       if (!copy) return null

@@ -175,9 +175,9 @@ export const createRedirects = ({
   return { follow, unlock }
 }
 
-const lockedLink = ({ id, code, extras }: PreparedLink): LockedLink | undefined => {
+const lockedLink = ({ id, projectId, code, extras }: PreparedLink): LockedLink | undefined => {
   const passwordHash = extras?.passwordHash
-  return passwordHash ? { id, code, passwordHash } : undefined
+  return passwordHash ? { id, projectId, code, passwordHash } : undefined
 }
 
 /** The card of a link if a link-preview bot asks for it. */

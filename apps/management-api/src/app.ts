@@ -67,7 +67,6 @@ import { acceptInvitationRoute, invitationRoutes } from './projects/invitations.
 import { memberRoutes } from './projects/members.ts'
 import { projectRoutes } from './projects/projects.ts'
 import { settingsRoutes } from './projects/settings.ts'
-import { createTenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
 import { segmentRoutes } from './segments/segments.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
@@ -112,7 +111,7 @@ export const createManagementApi = (
     ...options,
     sessions,
     auditLog,
-    passwords: createPasswords(),
+    passwords: createPasswords({ queue: platform.passwordQueue }),
     accountLimits: createAccountLimits(platform),
     invitationClaims: createInvitationClaims(platform),
     isAllowedSender: createAllowedSenders(platform.db.pool, allowedSenders),
@@ -121,7 +120,6 @@ export const createManagementApi = (
     purge: createErasurePurge(platform),
     // One for all routes: a project's queries are counted together.
     runQuery: createRunQuery(platform.analytics),
-    tenantOf: createTenantOf(platform),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
     resolveTxt,
   }

@@ -10,7 +10,6 @@ import type { AccountRoutes } from './http/account-route.ts'
 import type { ProjectRouteFactory } from './http/project-route.ts'
 import type { ResolveTxt } from './oidc/domains.ts'
 import type { InvitationClaims } from './projects/invitation-claims.ts'
-import type { TenantOf } from './projects/tenant-of.ts'
 import type { Quotas } from './quotas.ts'
 
 /** The dependencies of this app's routes. */
@@ -26,7 +25,6 @@ export type ManagementDeps = Platform & {
   quotas: Quotas
   registrationMode: RegistrationMode
   runQuery: RunQuery
-  tenantOf: TenantOf
   /** Public address of short links, without a slash at the end. */
   shortLinkBaseUrl: string
   /** Reads the DNS records that verify domains. */

@@ -1,6 +1,6 @@
 export { type Cache, createMemoryCache, createRedisCache, readCopy } from './cache.ts'
 export { createMemoryMarks, createRedisMarks, type SharedMarks } from './marks.ts'
-export type { RateLimiter } from './rate-limit/port.ts'
+export type { RateLimitedUse, RateLimiter } from './rate-limit/port.ts'
 export {
   createLocallyCountingRateLimiter,
   createMemoryRateLimiter,

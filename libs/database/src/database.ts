@@ -11,6 +11,8 @@ type DatabaseOptions = Omit<PoolOptions, 'max'> & {
 
 export type Database = {
   pool: Pool
+  /** Callers that wait for a connection. */
+  waiting(): number
   /** The Prisma client, which is created on first use. */
   readonly prisma: PrismaClient
   /** Runs `run` in a transaction; see `withTransaction`. */
@@ -35,6 +37,7 @@ export const openDatabase = ({ poolSize, ...options }: DatabaseOptions): Databas
 
   return {
     pool,
+    waiting: () => pool.waitingTurns() + pool.waitingCount,
     get prisma() {
       prisma ??= createPrisma(pool)
       return prisma

@@ -1,4 +1,5 @@
-import { Pool, type PoolConfig } from 'pg'
+import type { PoolConfig } from 'pg'
+import { FairPool } from './fair-pool.ts'
 
 const CONNECT_TIMEOUT_MS = 5_000
 const STATEMENT_TIMEOUT_MS = 30_000
@@ -24,7 +25,7 @@ export type PoolOptions = {
 }
 
 /**
- * Creates a pool, which connects on first use. A lost connection rejects its queries and never ends the process. Columns
+ * Creates a pool, which connects on first use and divides its connections fairly. A lost connection rejects its queries and never ends the process. Columns
  * of type `bigint` are read as strings.
  */
 export const createPool = ({
@@ -35,8 +36,8 @@ export const createPool = ({
   statementTimeoutMs = STATEMENT_TIMEOUT_MS,
   connectTimeoutMs = CONNECT_TIMEOUT_MS,
   ssl,
-}: PoolOptions): Pool => {
-  const pool = new Pool({
+}: PoolOptions): FairPool => {
+  const pool = new FairPool({
     connectionString: url,
     max,
     application_name: applicationName,

@@ -1,3 +1,5 @@
+import { AppError, type ErrorCode } from '@waymark/contracts'
+
 const SOCKET_CODES = new Set([
   'EAI_AGAIN',
   'ECONNABORTED',
@@ -21,6 +23,10 @@ const CONNECTION_STATES = /^(08|57P0|25P03)/
 // 25006 a server that just became a replica.
 const TRANSIENT_STATES = /^(08|40|53|57|58|55P03|25006|25P03)/
 
+// No free connection in time: errors of the pool's queue.
+const QUEUE_CODES = new Set(['overloaded', 'rate_limited'])
+const QUEUE_RETRY_S = 2
+
 // 22 data, 23 constraints, 54 a value over one of PostgreSQL's limits.
 const DATA_STATES = /^(22|23|54)/
 
@@ -42,6 +48,17 @@ const PRISMA_TRANSIENT_CODES = new Set([
   'P2034',
   'P2037',
 ])
+
+/** The error of the pool's queue that Prisma wrapped; undefined when `error` is another one. */
+export const queueErrorIn = (error: unknown): AppError | undefined => {
+  const found = chainOf(error).find(({ code }) => QUEUE_CODES.has(code))
+  return (
+    found &&
+    new AppError(found.code as ErrorCode, found.message.trim().split('\n').at(-1) ?? '', {
+      retryAfterSeconds: QUEUE_RETRY_S,
+    })
+  )
+}
 
 /** Classifies an error of pg or Prisma; see `isTransient` and `isDataError`. */
 export const classifyStoreError = (error: unknown): 'transient' | 'data' | 'unknown' =>
@@ -65,7 +82,10 @@ export const isTransient = (error: unknown): boolean =>
   isConnectionError(error) ||
   chainOf(error).some(
     (link) =>
-      TRANSIENT_STATES.test(link.code) || PRISMA_TRANSIENT_CODES.has(link.code) || isMissingPartition(link),
+      TRANSIENT_STATES.test(link.code) ||
+      QUEUE_CODES.has(link.code) ||
+      PRISMA_TRANSIENT_CODES.has(link.code) ||
+      isMissingPartition(link),
   )
 
 /**

@@ -125,7 +125,7 @@ export {
   experimentResults,
 } from './experiment/experiment-results.ts'
 export type { SplitGroup } from './experiment/sample-ratio.ts'
-export { chargeWork, currentWork, runAsProcess, runAsWork, type WorkKind } from './fairness/current-work.ts'
+export { chargeWork, currentWork, ownerOfProject, runAsProcess, runAsWork, type WorkKind } from './fairness/current-work.ts'
 export {
   createFairQueue,
   type FairQueue,

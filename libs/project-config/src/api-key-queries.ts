@@ -13,6 +13,7 @@ const NullableInteger = Type.Unsafe<number | null>({ type: ['integer', 'null'] }
 /** A key as stored and cached. Times in ms since the epoch. */
 const StoredKey = Type.Object({
   id: Type.String(),
+  tenantId: Type.String(),
   projectId: Type.String(),
   kind: Type.Enum(['pub', 'sec']),
   scopes: Type.Array(Type.Enum(apiKeyScopes)),
@@ -30,12 +31,13 @@ export const storedKey = compileValidator(StoredKey)
 
 // The keys of an archived project count as revoked.
 const SELECT = `
-  SELECT k.id, k.project_id, k.kind, k.scopes, encode(k.secret_hash, 'base64') AS secret_hash, k.validation_mode,
+  SELECT k.id, p.tenant_id, k.project_id, k.kind, k.scopes, encode(k.secret_hash, 'base64') AS secret_hash, k.validation_mode,
     k.allowed_origins, k.requests_per_minute, k.environment, k.expires_at, least(k.revoked_at, p.archived_at) AS revoked_at
   FROM core.api_keys k JOIN core.projects p ON p.id = k.project_id WHERE k.key_id = $1`
 
 type Row = {
   id: string
+  tenant_id: string
   project_id: string
   kind: ApiKeyKind
   scopes: ApiKeyScope[]
@@ -56,6 +58,7 @@ export const readKey = async (pool: Pool, keyId: string): Promise<StoredKey | un
 
 const toStoredKey = (row: Row): StoredKey => ({
   id: row.id,
+  tenantId: row.tenant_id,
   projectId: row.project_id,
   kind: row.kind,
   scopes: row.scopes,

@@ -15,6 +15,7 @@ const unknownKey = generateApiKey('sec').key
 
 const storedRow = {
   id: 'key-1',
+  tenant_id: 'tenant-1',
   project_id: 'project-1',
   kind: 'sec',
   scopes: ['events:write'],

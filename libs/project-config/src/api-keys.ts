@@ -8,6 +8,7 @@ import type { ChangeNotices } from './config-changes.ts'
 /** An API key as services see it, without its secret. */
 export type ApiKey = {
   id: string
+  tenantId: string
   projectId: string
   kind: ApiKeyKind
   scopes: readonly ApiKeyScope[]
@@ -26,7 +27,7 @@ const MAX_KEYS = 50_000
 const MAX_STALE_MS = 5 * 60_000
 
 // The version changes with the shape, because old and new processes share the cache during an upgrade.
-const copyKey = (keyId: string) => `api-key:v4:${keyId}`
+const copyKey = (keyId: string) => `api-key:v5:${keyId}`
 
 type ApiKeysDeps = {
   pool: Pool

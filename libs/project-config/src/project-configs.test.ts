@@ -7,6 +7,7 @@ import { createCompileOnce, createProjectConfigs } from './project-configs.ts'
 const PROJECT = '01900000-0000-7000-8000-000000000001'
 const snapshot = {
   projectId: PROJECT,
+  tenantId: 'tenant',
   settings: { ingestValidation: { mode: 'enforce' } },
   definitions: { order: { required: ['total'] } },
   selectors: [],
@@ -23,7 +24,7 @@ const away = {
 /** The configuration in a new process without database, and with `text` in the cache. */
 const configBy = async (text: string) => {
   const cache = createMemoryCache()
-  await cache.set(`project-config:v4:${PROJECT}`, text, 60_000)
+  await cache.set(`project-config:v5:${PROJECT}`, text, 60_000)
   const changes = { isCurrent: () => true, isWatching: () => true, poll: async () => {} }
   return createProjectConfigs({ pool: away, cache, changes, log: createMemoryLog(), now: Date.now }).get(
     PROJECT,

@@ -26,6 +26,8 @@ import { readSnapshot, type Snapshot, snapshot } from './snapshot-queries.ts'
 /** A project's configuration for the hot path. Its parts are compiled on first use. */
 export type ProjectConfig = Catalog & {
   projectId: string
+  /** Empty when the project is not known. */
+  tenantId: string
   /** The metering selectors for an event name. */
   selectorsFor: (eventName: string) => readonly CompiledSelector[]
   decisions: DecisionSet
@@ -49,7 +51,7 @@ const MAX_SCHEMA_PARTS = 100_000
 const MAX_FILTER_CHARACTERS = 4 * 1024 * 1024
 const MAX_DECISIONS = 10_000
 // The version changes with the shape, because old and new processes share the cache during an upgrade.
-const copyKey = (projectId: string) => `project-config:v4:${projectId}`
+const copyKey = (projectId: string) => `project-config:v5:${projectId}`
 
 type ProjectConfigsDeps = {
   pool: Pool
@@ -138,10 +140,11 @@ const createCompilers = () => {
 }
 
 const compile = (
-  { projectId, settings, definitions, selectors, triggers, decisions, segments, identitySecret }: Snapshot,
+  stored: Snapshot,
   log: Log,
   compilers: ReturnType<typeof createCompilers>,
 ): ProjectConfig => {
+  const { projectId, settings, definitions, selectors, triggers, decisions, segments } = stored
   const schemas = new Map(Object.entries(definitions))
   const unusable = new Set<object>()
 
@@ -216,9 +219,10 @@ const compile = (
 
   return {
     projectId,
+    tenantId: stored.tenantId,
     settings: knownSettings(settings),
     hasDefinitions: schemas.size > 0,
-    identitySecret,
+    identitySecret: stored.identitySecret,
     checkFor,
     selectorsFor: selectorsOf.get,
     triggersFor: triggersOf.get,
@@ -238,7 +242,15 @@ const compile = (
   }
 }
 
-const EMPTY = { settings: {}, definitions: {}, selectors: [], triggers: [], decisions: [], segments: [] }
+const EMPTY = {
+  tenantId: '',
+  settings: {},
+  definitions: {},
+  selectors: [],
+  triggers: [],
+  decisions: [],
+  segments: [],
+}
 
 /**
  * Compiles parts of configurations and caches them by their content, because a project is read again whenever anything

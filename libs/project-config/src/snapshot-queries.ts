@@ -45,6 +45,7 @@ const Segment = Type.Object({
 /** A project's configuration as stored and cached. Its settings are validated when they are used. */
 const Snapshot = Type.Object({
   projectId: Type.String(),
+  tenantId: Type.String(),
   settings: Type.Unsafe<ProjectSettings>({ type: 'object' }),
   definitions: Type.Unsafe<Record<string, object>>({ type: 'object', additionalProperties: JsonObject }),
   selectors: Type.Array(Selector),
@@ -60,7 +61,7 @@ export const snapshot = compileValidator(Snapshot)
 
 // One statement, for a consistent snapshot.
 const SELECT = `
-  SELECT p.settings,
+  SELECT p.tenant_id AS "tenantId", p.settings,
     (SELECT secret FROM core.identity_secrets s WHERE s.project_id = p.id) AS "identitySecret",
     (SELECT coalesce(jsonb_object_agg(d.name, d.schema), '{}') FROM core.event_definitions d
       WHERE d.project_id = p.id AND d.archived_at IS NULL) AS definitions,

@@ -42,6 +42,7 @@ export {
   queryTextOf,
   unknownParameters,
 } from './http/request.ts'
+export { chargeProject, chargeUser } from './http/request-work.ts'
 export { guardedRoute, type HostRoutes, mountRoutes, type Route, route } from './http/router.ts'
 export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
@@ -54,6 +55,7 @@ export {
   RefusedAddressError,
   type ResolveHost,
 } from './outgoing/guarded-request.ts'
+export { createPasswordQueue, type PasswordQueue } from './password-queue.ts'
 export {
   type CorePlatform,
   distributedPlatform,
@@ -79,5 +81,4 @@ export { clickhouseConfig, databaseConfig, duckdbConfig, kafkaConfig, redisConfi
 export { clickhouseOptions, databaseUrl, kafkaOptions, redisOptions } from './stores-options.ts'
 export { tracingConfig } from './tracing/tracing-config.ts'
 export { waitForMigrations } from './wait-for-migrations.ts'
-export { createWorkQueue } from './work-queue.ts'
 export { writeFileAtomically } from './write-file.ts'

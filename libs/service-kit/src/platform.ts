@@ -37,6 +37,7 @@ import { createMessageRenderer, type MessageRenderer } from './messages/message-
 import { countFailedRuns } from './metrics/count-failed-runs.ts'
 import { measureBus } from './metrics/measure-bus.ts'
 import { measureCache, measureDatabase, measureLag, measureRedis } from './metrics/measure-stores.ts'
+import { createPasswordQueue, type PasswordQueue } from './password-queue.ts'
 import type { Limits, PlatformConfig } from './platform-config.ts'
 import { createSchemaChecker, type SchemaChecker } from './schemas/schema-checker.ts'
 import type { Scope } from './scope.ts'
@@ -71,6 +72,8 @@ export type CorePlatform = {
   clock: () => number
   /** A monotonic clock in ms, for the age of cached values. It is not affected when the system clock is set. */
   steadyClock: () => number
+  /** The queue of all password hashes of the process. */
+  passwordQueue: PasswordQueue
   /** Renders the messages of projects in worker threads. */
   messages: MessageRenderer
   /** Checks the schemas of projects in worker threads. */
@@ -195,6 +198,7 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
     clock,
     steadyClock,
     messages,
+    passwordQueue: createPasswordQueue(),
     schemas,
     log,
     tracer,

@@ -1,3 +1,5 @@
+import { chargeWork, runAsWork } from '@waymark/domain'
+import { createPasswordQueue } from '@waymark/service-kit'
 import { describe, expect, it } from 'vitest'
 import { createPasswords } from './passwords.ts'
 
@@ -13,30 +15,41 @@ const createWork = () => {
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('createPasswords', () => {
-  it('hashes only a few at a time', async () => {
+  it('hashes only a few at a time, and keeps one for sign-ins', async () => {
     const { inFlight, hash } = createWork()
-    const passwords = createPasswords({ atOnce: 2, hash })
-    const asked = Array.from({ length: 50 }, () => passwords.hash('x'))
-    let most = 0
-    for (let done = 0; done < 50; ) {
+    const passwords = createPasswords({ queue: createPasswordQueue(), hash })
+    const bulk = Array.from({ length: 50 }, (_, n) =>
+      runAsWork({ tenantId: `t${n}`, projectId: '' }, async () => {
+        chargeWork({ tenantId: `t${n}`, projectId: 'p' }, 'write')
+        return passwords.hash('x')
+      }),
+    )
+    await settle()
+    expect(inFlight).toHaveLength(1)
+    const signIns = ['10.0.0.1', '10.0.0.2'].map((tenantId) =>
+      runAsWork({ tenantId, projectId: '' }, () => passwords.hash('x')),
+    )
+    await settle()
+    expect(inFlight).toHaveLength(2)
+    inFlight.pop()?.()
+    expect(await signIns[0]).toBe('hash')
+    for (let done = 1; done < 52; done++) {
       await settle()
-      most = Math.max(most, inFlight.length)
-      const ready = inFlight.splice(0)
-      done += ready.length
-      for (const finish of ready) finish()
+      expect(inFlight.length).toBeLessThanOrEqual(2)
+      inFlight.pop()?.()
     }
-    expect(await Promise.all(asked)).toHaveLength(50)
-    expect(most).toBe(2)
+    expect(await Promise.all([...bulk, ...signIns])).toHaveLength(52)
   })
 
   it('refuses requests beyond the queue with a retry time', async () => {
     const { inFlight, hash } = createWork()
-    const passwords = createPasswords({ atOnce: 1, maxWaiting: 3, hash })
-    const first = passwords.hash('x')
+    const passwords = createPasswords({ queue: createPasswordQueue(3, 3), hash })
+    const hashOnce = () => runAsWork({ tenantId: 'a', projectId: '' }, () => passwords.hash('x'))
+    const first = hashOnce()
     await settle()
-    const waiting = [passwords.hash('x'), passwords.hash('x'), passwords.hash('x')]
-    await expect(passwords.hash('x')).rejects.toMatchObject({
-      code: 'overloaded',
+    const waiting = [hashOnce(), hashOnce(), hashOnce()]
+    await expect(hashOnce()).rejects.toMatchObject({
+      code: 'rate_limited',
       details: { retryAfterSeconds: 2 },
     })
     for (let done = 0; done < 4; done++) {
@@ -52,15 +65,15 @@ describe('createPasswords', () => {
       checked.push(hash.replace(/\$[^$]+\$[^$]+$/, ''))
       return false
     }
-    const passwords = createPasswords({ verify })
-    const stored = await createPasswords().hash('a horse, a battery')
+    const passwords = createPasswords({ queue: createPasswordQueue(), verify })
+    const stored = await createPasswords({ queue: createPasswordQueue() }).hash('a horse, a battery')
     await passwords.verify('x', stored)
     await passwords.verify('x', undefined)
     expect(checked).toEqual(['$argon2id$v=19$m=19456,t=2,p=1', '$argon2id$v=19$m=19456,t=2,p=1'])
   })
 
   it('refuses common passwords and the address itself', async () => {
-    const { requireUncommon } = createPasswords()
+    const { requireUncommon } = createPasswords({ queue: createPasswordQueue() })
     const refused = { details: { errors: [{ field: 'password', rule: 'common' }] } }
     await expect(requireUncommon('qwerty123456', 'a@b.example', 'password')).rejects.toMatchObject(refused)
     await expect(requireUncommon('Ada@Shop.example', 'ada@shop.example', 'password')).rejects.toMatchObject(

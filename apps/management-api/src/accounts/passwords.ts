@@ -1,36 +1,27 @@
-import { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from '@waymark/domain'
-import { createWorkQueue } from '@waymark/service-kit'
+import { currentWork, hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from '@waymark/domain'
+import type { PasswordQueue } from '@waymark/service-kit'
 import { unprocessable } from '../http/validation.ts'
 
-// A hash takes 19 MiB and, for tens of ms, one of Node's four worker threads, which files and DNS also use.
-const AT_ONCE = 2
-/** About a second of work; beyond that requests are refused. */
-const MAX_WAITING = 64
-const RETRY_AFTER_S = 2
-
-/** How many passwords are hashed at once, and how many may wait. */
 type PasswordsOptions = {
-  atOnce?: number
-  maxWaiting?: number
+  /** The queue of all password hashes of the process. */
+  queue: PasswordQueue
   hash?: (password: string) => Promise<string>
   verify?: (password: string, hash: string) => Promise<boolean>
 }
 
-/** Hashes and checks passwords, a few at a time, so that a burst of sign-ins does not delay other requests. */
+/** Hashes and checks passwords in their turn, so that neither many passwords of a tenant nor a burst delay sign-ins. */
 export const createPasswords = ({
-  atOnce = AT_ONCE,
-  maxWaiting = MAX_WAITING,
+  queue,
   hash = hashPassword,
   verify = verifyPassword,
-}: PasswordsOptions = {}) => {
-  const inTurn = createWorkQueue({
-    atOnce,
-    maxWaiting,
-    message: 'Too many sign-ins at once',
-    retryAfterSeconds: RETRY_AFTER_S,
-  })
+}: PasswordsOptions) => {
   const unmatchable = unmatchableHash()
   let common: Promise<ReadonlySet<string>> | undefined
+
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const { owner, kind } = currentWork() ?? {}
+    return queue.run(owner, work, { lane: kind === 'sign-in' ? 'sign-in' : 'other' })
+  }
 
   return {
     /**
@@ -45,15 +36,15 @@ export const createPasswords = ({
 
     /**
      * Hashes a password.
-     * @throws AppError overloaded when too many are waiting
+     * @throws AppError rate_limited or overloaded when too many are waiting
      */
-    hash: async (password: string): Promise<string> => inTurn(() => hash(password)),
+    hash: (password: string): Promise<string> => inTurn(() => hash(password)),
 
     /**
      * Whether a password matches an account's hash. Without an account the check takes as long.
-     * @throws AppError overloaded when too many are waiting
+     * @throws AppError rate_limited or overloaded when too many are waiting
      */
-    verify: async (password: string, stored: string | undefined): Promise<boolean> =>
+    verify: (password: string, stored: string | undefined): Promise<boolean> =>
       inTurn(() => verify(password, stored ?? unmatchable)),
   }
 }

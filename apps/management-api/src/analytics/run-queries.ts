@@ -5,9 +5,13 @@ import {
   QueryTimeoutError,
 } from '@waymark/analytics'
 import { AppError, MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts'
+import { createFairQueue, ownerOfProject } from '@waymark/domain'
 import { disconnectSignal, type HttpRequest } from '@waymark/service-kit'
 import { timeText } from './time-range.ts'
 
+/** Requests with queries that this process answers at once, of all and of one tenant. */
+const MAX_QUERIES = 64
+const MAX_QUERIES_PER_TENANT = 8
 /** Retry time of a query that was refused, in s. */
 const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
@@ -30,27 +34,23 @@ export type RunQuery = <T>(
 ) => Promise<T>
 
 /**
- * Limits how long a query takes and how many of one project this process runs at a time. Each process counts its own.
+ * Limits how long a query takes and how many of one project and one tenant this process runs at a time. Each process counts its own.
  * The store stops a query that takes too long, or whose client has disconnected. It counts until the store has stopped.
  */
 export const createRunQuery = (
   store: Pick<AnalyticsStore, 'queriesUntil'>,
   defaultTimeoutMs = QUERY_TIMEOUT_MS,
 ): RunQuery => {
-  const running = new Map<string, number>()
-  const start = (projectId: string): (() => void) => {
-    const count = running.get(projectId) ?? 0
-    if (count >= MAX_QUERIES_PER_PROJECT) throw busy()
-    running.set(projectId, count + 1)
-    return () => {
-      const left = (running.get(projectId) ?? 1) - 1
-      if (left > 0) running.set(projectId, left)
-      else running.delete(projectId)
-    }
-  }
+  const queue = createFairQueue({
+    what: 'queries',
+    capacity: MAX_QUERIES,
+    perTenant: MAX_QUERIES_PER_TENANT,
+    lanes: { default: { perProject: MAX_QUERIES_PER_PROJECT } },
+    retryAfterSeconds: BUSY_RETRY_S,
+  })
 
   return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs }, answer) => {
-    const end = start(projectId)
+    const end = queue.acquireNow(ownerOfProject(projectId))
     const disconnected = disconnectSignal(request)
     const deadline = AbortSignal.timeout(timeoutMs)
     const stop = AbortSignal.any([disconnected, deadline])
@@ -75,13 +75,6 @@ export const createRunQuery = (
     }
   }
 }
-
-const busy = (): AppError =>
-  new AppError(
-    'rate_limited',
-    `This project runs ${MAX_QUERIES_PER_PROJECT} queries already, as many as one project may; repeat this in a moment`,
-    { retryAfterSeconds: BUSY_RETRY_S },
-  )
 
 const late = ({ from, to }: MaybeRange, timeoutMs: number, cause: Error): AppError => {
   const less =

@@ -24,7 +24,7 @@ import { lockCouponQuotas } from './coupon-pool-queries.ts'
 const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
 
 /** Imports and exports the codes of a pool as CSV streams. */
-export const couponCsvRoutes = ({ projectRoute, db, quotas, tenantOf }: ManagementDeps): Route[] => {
+export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
     requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
 
@@ -38,7 +38,7 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas, tenantOf }: Manageme
     }),
     projectRoute(
       exportCoupons,
-      limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, id, query: { bom } }) => {
+      limitConcurrency(EXPORT_LIMITS, async ({ projectId, id, query: { bom } }) => {
         const pool = await find(projectId, id)
         return {
           headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },

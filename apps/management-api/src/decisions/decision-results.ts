@@ -11,10 +11,10 @@ import { toDecision } from './decision-rows.ts'
 const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
 
 /** The variants of a decision's splits, compared by its metrics. */
-export const decisionResultsRoute = ({ projectRoute, tenantOf, db, clock }: ManagementDeps): Route =>
+export const decisionResultsRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>
   projectRoute(
     getDecisionResults,
-    limitConcurrency(LIMITS, tenantOf, async ({ projectId, key, query }) => {
+    limitConcurrency(LIMITS, async ({ projectId, key, query }) => {
       const row = requireFound(
         await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
       )

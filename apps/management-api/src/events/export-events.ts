@@ -31,10 +31,10 @@ const MEDIA_TYPES: Record<EventExportFormat, string> = {
 }
 
 /** The events that match, as a stream. */
-export const exportEventsRoute = ({ projectRoute, tenantOf, db: { pool } }: ManagementDeps): Route =>
+export const exportEventsRoute = ({ projectRoute, db: { pool } }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
-    limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, query: { format, bom, ...query } }) => {
+    limitConcurrency(EXPORT_LIMITS, async ({ projectId, query: { format, bom, ...query } }) => {
       const portions = readPortions(pool, projectId, placeQuery(query))
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()

@@ -4,8 +4,11 @@ import { limitConcurrency } from '../http/limit-concurrency.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { createLiveEvents, type LiveReader } from './live-events.ts'
 
-/** Limits the connections and the polls, which only readers with the same query share. */
-const STREAM_LIMITS = { perProject: 30, perTenant: 60, total: 200, what: 'event streams' }
+/**
+ * Limits the connections and the polls, which only readers with the same query share. Clients connect again when one is
+ * ended for another tenant.
+ */
+const STREAM_LIMITS = { perProject: 30, perTenant: 60, total: 200, what: 'event streams', reclaims: true }
 /** Interval of checks whether the reader is still authorized, in ms. */
 const CHECK_MS = 5_000
 /** Interval of keep-alive comments, in ms: proxies close idle connections. */
@@ -19,12 +22,11 @@ export const streamEventsRoute = ({
   db: { pool },
   log,
   steadyClock,
-  tenantOf,
-}: Pick<ManagementDeps, 'db' | 'log' | 'steadyClock' | 'projectRoute' | 'tenantOf'>): Route => {
+}: Pick<ManagementDeps, 'db' | 'log' | 'steadyClock' | 'projectRoute'>): Route => {
   const live = createLiveEvents({ pool, log })
   return projectRoute(
     streamEvents,
-    limitConcurrency(STREAM_LIMITS, tenantOf, async ({ projectId, query, request, allowAgain }) => {
+    limitConcurrency(STREAM_LIMITS, async ({ projectId, query, request, allowAgain }) => {
       const reader = await live.follow(projectId, query)
       request.onEnd(reader.close)
       closeAtStop(request.message)

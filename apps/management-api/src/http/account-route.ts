@@ -9,6 +9,8 @@ import {
 } from '@waymark/contracts'
 import {
   allowApiKey,
+  chargeProject,
+  chargeUser,
   guardedRoute,
   type HttpRequest,
   keyInHeaders,
@@ -114,6 +116,7 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
           if (operation.access.tokens === false) refuseAccessToken(session)
           if (operation.access.tokens === false && !operation.access.providers) refuseProviderSession(session)
           requireConstantEffects(operation, session, clock())
+          chargeUser(session.user.id, workOf(operation))
           return session
         },
         async (asked, session) => {
@@ -133,11 +136,14 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
         operation,
         async (request): Promise<Caller> => {
           if (keyInHeaders(request) !== undefined) {
-            const { projectId } = await allowApiKey(apiKeys, operation.access.scope, request)
+            const key = await allowApiKey(apiKeys, operation.access.scope, request)
+            const { projectId } = key
+            chargeProject(key, workOf(operation))
             return { kind: 'key', projectId }
           }
           const session = await findSession(sessions, request)
           if (!session) throw new AppError('unauthorized', missingCredentials('session-or-key'))
+          chargeUser(session.user.id, workOf(operation))
           return { kind: 'user', session }
         },
         (asked, caller) => answer({ ...asked, caller }),
@@ -153,5 +159,7 @@ export const refuseProviderSession = ({ identityId }: Session): void => {
       'A session that began with single sign-on does not allow this; sign in with your password',
     )
 }
+
+const workOf = ({ method }: { method: string }): 'read' | 'write' => (method === 'get' ? 'read' : 'write')
 
 export type AccountRoutes = ReturnType<typeof createAccountRoutes>

@@ -1,26 +1,32 @@
+import { runAsWork } from '@waymark/domain'
 import { describe, expect, it } from 'vitest'
 import { limitConcurrency } from './limit-concurrency.ts'
 import type { ProjectRequest } from './project-route.ts'
 
 /** Projects are named `<tenant>-<number>`. */
-const setUp = () => {
+const setUp = ({ reclaims = false } = {}) => {
   const ends: (() => void)[] = []
+  const ended: string[] = []
   const answer = limitConcurrency<unknown, unknown, unknown>(
-    { perProject: 2, perTenant: 3, total: 5 },
-    async (projectId) => projectId.split('-')[0] ?? '',
+    { perProject: 2, perTenant: 3, total: 5, reclaims },
     async () => ({ body: 'done' }),
   )
   const ask = (projectId: string) =>
-    answer({
-      projectId,
-      request: { onEnd: (end: () => void) => ends.push(end) },
-    } as unknown as ProjectRequest)
+    runAsWork({ tenantId: projectId.split('-')[0] ?? '', projectId }, () =>
+      answer({
+        projectId,
+        request: {
+          onEnd: (end: () => void) => ends.push(end),
+          message: { socket: { destroySoon: () => ended.push(projectId) } },
+        },
+      } as unknown as ProjectRequest),
+    )
   const refusal = (projectId: string) =>
     ask(projectId).then(
       () => undefined,
       (error: Error) => error.message,
     )
-  return { ask, refusal, ends }
+  return { ask, refusal, ends, ended }
 }
 
 describe('long answers', () => {
@@ -51,5 +57,13 @@ describe('long answers', () => {
     for (const end of ends.splice(0)) end()
     await Promise.all(['a-1', 'a-1', 'a-2', 'b-1', 'b-1'].map(ask))
     expect(await refusal('c-1')).toMatch(/^5 exports/)
+  })
+
+  it('of a tenant that has many end for one that has fewer, if they can be repeated', async () => {
+    const { ask, refusal, ended } = setUp({ reclaims: true })
+    await Promise.all(['a-1', 'a-2', 'a-3', 'b-1', 'b-2'].map(ask))
+    expect(await refusal('c-1')).toBeUndefined()
+    expect(ended).toEqual(['a-3'])
+    expect(await refusal('c-2')).toMatch(/^5 exports are running/)
   })
 })

@@ -11,6 +11,7 @@ import {
 import { roleAllows, scopesOfRole } from '@waymark/domain'
 import {
   allowApiKey,
+  chargeProject,
   guardedRoute,
   type HttpRequest,
   keyInHeaders,
@@ -82,17 +83,22 @@ export const createProjectRoute =
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
+    const work = operation.method === 'get' || operation.readOnly ? 'read' : 'write'
     const byKey = async (request: HttpRequest): Promise<Actor> => {
-      const { id, projectId, scopes } = await allowApiKey(apiKeys, scopeForRole[needed], request)
+      const key = await allowApiKey(apiKeys, scopeForRole[needed], request)
+      const { id, projectId, scopes } = key
       if (request.params.projectId !== projectId) throw new AppError('not_found', 'Not found')
+      chargeProject(key, work)
       return { kind: 'key', id, scopes }
     }
     const bySession = async (request: HttpRequest): Promise<Actor> => {
       const session = await findSession(sessions, request)
       if (!session) throw new AppError('unauthorized', missingCredentials('project'))
       const { projectId = '' } = request.params
-      const role = coversProject(session, projectId) && (await findRole(db, projectId, session.user))
-      if (!role) throw new AppError('not_found', 'Not found')
+      const member = coversProject(session, projectId) && (await findMember(db, projectId, session.user))
+      if (!member) throw new AppError('not_found', 'Not found')
+      const { role, tenantId } = member
+      chargeProject({ tenantId, projectId }, work)
       if (!roleAllows(role, needed)) throw lacksRole(needed)
       if (operation.access.tokens === false) refuseAccessToken(session)
       requireConstantEffects(operation, session, clock())
@@ -138,17 +144,25 @@ export const lacksRole = (requiredRole: ProjectRole): AppError =>
  * @throws AppError forbidden when the tenant requires a second factor and the sign-in had none
  */
 export const findRole = async (
+  db: Pick<Platform['db'], 'prisma'>,
+  projectId: string,
+  user: Member,
+): Promise<ProjectRole | undefined> => (await findMember(db, projectId, user))?.role
+
+type Member = Pick<Session['user'], 'id' | 'meetsSecondFactor'>
+
+const findMember = async (
   { prisma }: Pick<Platform['db'], 'prisma'>,
   projectId: string,
-  user: Pick<Session['user'], 'id' | 'meetsSecondFactor'>,
-): Promise<ProjectRole | undefined> => {
+  user: Member,
+): Promise<{ role: ProjectRole; tenantId: string } | undefined> => {
   if (!UUID.test(projectId)) return undefined
   const member = await prisma.projectMember.findFirst({
     where: { projectId, userId: user.id, project: { archivedAt: null } },
-    include: { project: { select: { tenant: { select: { requiresSecondFactor: true } } } } },
+    include: { project: { select: { tenantId: true, tenant: { select: { requiresSecondFactor: true } } } } },
   })
   if (member?.project.tenant.requiresSecondFactor && !user.meetsSecondFactor) throw secondFactorRequired()
-  return member ? roleOf(member.role) : undefined
+  return member ? { role: roleOf(member.role), tenantId: member.project.tenantId } : undefined
 }
 
 // The id in the path beside the project's, or that of the created resource.

@@ -24,7 +24,7 @@ import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
 import { placeSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
 
 /** Each export holds a database connection until it has been sent. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 3, total: 4 }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4 }
 /** How long an erasure runs within its request, in ms. */
 const PURGE_DEADLINE_MS = 5_000
 
@@ -36,7 +36,6 @@ export const profileRoutes = ({
   marks,
   purge,
   runQuery,
-  tenantOf,
 }: ManagementDeps): Route[] => [
   projectRoute(listProfiles, async ({ projectId, request, query }) => {
     if (isSearch(query)) {
@@ -58,7 +57,7 @@ export const profileRoutes = ({
   }),
   projectRoute(
     exportProfile,
-    limitConcurrency(EXPORT_LIMITS, tenantOf, async ({ projectId, id }) => {
+    limitConcurrency(EXPORT_LIMITS, async ({ projectId, id }) => {
       const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
       return { stream: exportPerson(db, person) }
     }),

@@ -1,8 +1,8 @@
 import { DOUBLE, type DuckDBConnection, DuckDBInstance, type DuckDBValue, VARCHAR } from '@duckdb/node-api'
+import { createFairQueue, ownerOfProject, type WorkOwner } from '@waymark/domain'
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'
-import { createSlots } from './slots.ts'
 
 export type DuckDBOptions = {
   /** The data file; `:memory:` keeps nothing. */
@@ -47,9 +47,11 @@ export type DuckDBFile = {
  * four threads of Node's pool, which other parts of the process need, too.
  */
 const LONG_QUERIES_AT_ONCE = 2
-/** Concurrent long queries per project, so that other projects need not wait for them. */
-const LONG_QUERIES_PER_PROJECT = 1
+/** Concurrent long queries per tenant, so that other tenants need not wait for them. */
+const LONG_QUERIES_PER_TENANT = 1
 const DEFAULT_SHORT_QUERY_MS = 1_000
+/** How often a write or a query runs when others use the memory. */
+const ATTEMPTS = 3
 
 const INTERRUPT_INTERVAL_MS = 50
 
@@ -66,47 +68,103 @@ const OUT_OF_MEMORY = /^Error: Out of Memory Error/
 export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile> => {
   const { queryTimeoutMs, shortQueryMs = DEFAULT_SHORT_QUERY_MS } = options
   const file = await openReopening(options)
-  const long = createSlots(
-    Array.from({ length: LONG_QUERIES_AT_ONCE }, (_, reader) => reader),
-    LONG_QUERIES_PER_PROJECT,
-  )
-  const short = createSlots([LONG_QUERIES_AT_ONCE])
-  const writing = createSlots(['writer'])
+  const queries = { what: 'analytics queries', maxWaitMs: queryTimeoutMs }
+  const long = createFairQueue({
+    ...queries,
+    capacity: LONG_QUERIES_AT_ONCE,
+    perTenant: LONG_QUERIES_PER_TENANT,
+  })
+  const short = createFairQueue({ ...queries, capacity: 1 })
+  const writing = createFairQueue({ what: 'analytics writes', capacity: 1 })
+  const freeReaders = Array.from({ length: LONG_QUERIES_AT_ONCE }, (_, reader) => reader)
+  const running = createRunningQueries()
+
+  /** Writes again without the queries beside it when their memory leaves too little. */
+  const write = async (statements: readonly Statement[]): Promise<number> => {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await file.use(({ writer }) => runInTransaction(writer, statements))
+      } catch (error) {
+        if (!OUT_OF_MEMORY.test(String(error)) || attempt === ATTEMPTS || running.count() === 0) throw error
+        await running.interruptAll()
+      }
+    }
+  }
+
+  const queryInTurn = async <T>(
+    owner: WorkOwner,
+    run: (reader: number, until: AbortSignal) => Promise<T[]>,
+    signal: AbortSignal,
+  ): Promise<T[]> => {
+    const runIfShort = async (): Promise<T[] | undefined> => {
+      const limit = AbortSignal.timeout(shortQueryMs)
+      try {
+        return await run(LONG_QUERIES_AT_ONCE, AbortSignal.any([signal, limit]))
+      } catch (error) {
+        if (signal.aborted || !limit.aborted) throw error
+        return undefined
+      }
+    }
+    // While long queries run, others run for a short time beside them. One that takes longer waits and starts again.
+    const free = long.tryAcquire(owner)
+    const rows = free ? undefined : await short.run(owner, runIfShort, { signal })
+    if (rows) return rows
+    const release = free ?? (await long.acquire(owner, { signal }))
+    const reader = freeReaders.pop() as number
+    try {
+      return await run(reader, signal)
+    } finally {
+      freeReaders.push(reader)
+      release()
+    }
+  }
 
   return {
     write: (statements) =>
-      writing.use(async () => {
-        try {
-          return await file.use(({ writer }) => runInTransaction(writer, statements))
-        } catch (error) {
-          throw REFUSED_VALUES.test(String(error))
-            ? new AnalyticsDataError('DuckDB refuses a value', { cause: error })
-            : new AnalyticsUnavailableError('DuckDB could not write', { cause: error })
-        }
-      }, 'writes'),
+      writing.run(
+        undefined,
+        async () => {
+          try {
+            return await write(statements)
+          } catch (error) {
+            throw REFUSED_VALUES.test(String(error))
+              ? new AnalyticsDataError('DuckDB refuses a value', { cause: error })
+              : new AnalyticsUnavailableError('DuckDB could not write', { cause: error })
+          }
+        },
+        { patient: true },
+      ),
     query: async <T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal) => {
       signal?.throwIfAborted()
       const deadline = AbortSignal.timeout(queryTimeoutMs)
       const stop = signal ? AbortSignal.any([signal, deadline]) : deadline
       const run = (reader: number, until: AbortSignal): Promise<T[]> =>
-        file.use(({ readers }) => runUntil<T>(readers[reader] as DuckDBConnection, text, bindings, until))
-      const runIfShort = async (reader: number): Promise<T[] | undefined> => {
-        const limit = AbortSignal.timeout(shortQueryMs)
-        try {
-          return await run(reader, AbortSignal.any([stop, limit]))
-        } catch (error) {
-          if (stop.aborted || !limit.aborted) throw error
-          return undefined
-        }
-      }
+        running.run((interrupted) =>
+          file.use(({ readers }) =>
+            runUntil<T>(
+              readers[reader] as DuckDBConnection,
+              text,
+              bindings,
+              AbortSignal.any([until, interrupted]),
+            ),
+          ),
+        )
       try {
-        // While long queries run, others run for a short time beside them. One that takes longer waits and starts again.
-        const rows = long.isFree(projectId) ? undefined : await short.use(runIfShort, projectId, stop)
-        return rows ?? (await long.use((reader) => run(reader, stop), projectId, stop))
+        for (let attempt = 1; ; attempt++) {
+          const hadCompany = running.count() > 0
+          try {
+            return await queryInTurn(ownerOfProject(projectId), run, stop)
+          } catch (error) {
+            // The memory may be that of another project's query.
+            const isOthers =
+              error instanceof InterruptedForMemoryError || (OUT_OF_MEMORY.test(String(error)) && hadCompany)
+            if (!isOthers || stop.aborted || attempt === ATTEMPTS) throw error
+          }
+        }
       } catch (error) {
         signal?.throwIfAborted()
         if (deadline.aborted) throw new QueryTimeoutError('The query took too long', { cause: error })
-        if (OUT_OF_MEMORY.test(String(error)))
+        if (OUT_OF_MEMORY.test(String(error)) || error instanceof InterruptedForMemoryError)
           throw new QueryTimeoutError('The query needs too much memory', { cause: error })
         if (FATAL.test(String(error)))
           throw new AnalyticsUnavailableError('DuckDB could not answer', { cause: error })
@@ -116,6 +174,36 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
     close: async () => {
       await Promise.all([short.close(), long.close(), writing.close()])
       file.close()
+    },
+  }
+}
+
+/** A query was interrupted because a write needed its memory. */
+class InterruptedForMemoryError extends Error {}
+
+/** The queries that run, which a write may interrupt. */
+const createRunningQueries = () => {
+  const running = new Map<AbortController, Promise<unknown>>()
+  return {
+    count: (): number => running.size,
+    run: async <T>(query: (interrupted: AbortSignal) => Promise<T>): Promise<T> => {
+      const interrupting = new AbortController()
+      const result = query(interrupting.signal)
+      running.set(interrupting, result)
+      try {
+        return await result
+      } catch (error) {
+        if (!interrupting.signal.aborted) throw error
+        throw new InterruptedForMemoryError('A write needs the memory', { cause: error })
+      } finally {
+        running.delete(interrupting)
+      }
+    },
+    /** Interrupts all and waits until they have ended. */
+    interruptAll: async (): Promise<void> => {
+      const ending = [...running]
+      for (const [interrupting] of ending) interrupting.abort()
+      await Promise.allSettled(ending.map(([, result]) => result))
     },
   }
 }

@@ -18,6 +18,8 @@ export type RateLimitResult = {
 export type RateLimiter = {
   /** Counts a use if it is allowed. Never rejects: without the shared counter, it counts for this process only. */
   consume(use: RateLimitedUse): Promise<RateLimitResult>
+  /** Takes back a use of the current window, which then does not count. Never rejects. */
+  giveBack(use: RateLimitedUse): Promise<void>
   /** Shares the remaining counts. Does not close the shared counter. */
   close(): Promise<void>
 }
@@ -27,7 +29,7 @@ export type SharedCounter = {
   /** Whether the store can be asked. False while it is disconnected, and for a second after a failure. */
   isReady(): boolean
   /**
-   * Adds `uses` to a count that starts at 0 and expires after `windowMs`, rounded up to whole seconds. Returns the sum
+   * Adds `uses`, which may be negative, to a count that starts at 0 and expires after `windowMs`, rounded up to whole seconds. Returns the sum
    * of all processes and the ms until it expires. Undefined when the store fails or is slow; whether the uses were added
    * is then unknown.
    */

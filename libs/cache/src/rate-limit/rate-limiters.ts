@@ -62,6 +62,13 @@ const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: Wi
       return resultOf(window, limit, allowed)
     },
 
+    /** Takes back a use of a window that has not ended meanwhile. */
+    giveBack: (window: Window): void => {
+      if (window.used === 0) return
+      window.used -= 1
+      window.unshared -= 1
+    },
+
     /**
      * Adds the unshared uses of a window to `counter` and takes over its count and end. Returns that count, or undefined
      * when the counter does not answer. While it is not ready, the uses remain unshared.
@@ -81,9 +88,10 @@ const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: Wi
 
 /** A limiter for a single process. */
 export const createMemoryRateLimiter = (options: WindowsOptions = {}): RateLimiter => {
-  const { windowOf, use } = createWindows(options)
+  const { windowOf, use, giveBack } = createWindows(options)
   return {
     consume: async (wanted) => use(windowOf(wanted), wanted.limit),
+    giveBack: async (wanted) => giveBack(windowOf(wanted)),
     close: async () => {},
   }
 }
@@ -96,7 +104,7 @@ export const createSharedRateLimiter = (
   counter: SharedCounter,
   options: WindowsOptions = {},
 ): RateLimiter => {
-  const { windowOf, use, share, resultOf } = createWindows(options)
+  const { windowOf, use, giveBack, share, resultOf } = createWindows(options)
   return {
     consume: async (wanted) => {
       const window = windowOf(wanted)
@@ -106,6 +114,11 @@ export const createSharedRateLimiter = (
       return used === undefined
         ? { ...local, localOnly: true }
         : resultOf(window, wanted.limit, used <= wanted.limit)
+    },
+    giveBack: async (wanted) => {
+      const window = windowOf(wanted)
+      giveBack(window)
+      await share(window, counter)
     },
     close: async () => {},
   }
@@ -123,7 +136,7 @@ export const createLocallyCountingRateLimiter = (
   counter: SharedCounter,
   { shareEveryMs = SHARE_EVERY_MS, ...options }: WindowsOptions & { shareEveryMs?: number } = {},
 ): RateLimiter => {
-  const { windowOf, use, share, isOver } = createWindows(options)
+  const { windowOf, use, giveBack, share, isOver } = createWindows(options)
   const toShare = new Set<Window>()
   let timer: NodeJS.Timeout | undefined
   let sharing: Promise<void> | undefined
@@ -142,15 +155,23 @@ export const createLocallyCountingRateLimiter = (
     }, shareEveryMs).unref()
   }
 
+  const noteChange = (window: Window): void => {
+    if (toShare.size >= MAX_KEYS_AT_ONCE) return
+    toShare.add(window)
+    shareSoon()
+  }
+
   return {
     consume: async (wanted) => {
       const window = windowOf(wanted)
       const result = use(window, wanted.limit)
-      if (result.allowed && toShare.size < MAX_KEYS_AT_ONCE) {
-        toShare.add(window)
-        shareSoon()
-      }
+      if (result.allowed) noteChange(window)
       return result
+    },
+    giveBack: async (wanted) => {
+      const window = windowOf(wanted)
+      giveBack(window)
+      noteChange(window)
     },
     close: async () => {
       await sharing

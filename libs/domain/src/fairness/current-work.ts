@@ -14,6 +14,12 @@ const works = new AsyncLocalStorage<Work | undefined>()
 /** Whose work runs now, and its kind. Undefined for work of the process itself. */
 export const currentWork = (): Readonly<Work> | undefined => works.getStore()
 
+/** The owner of the current work, which is for a project. Outside of requests each project stands for itself. */
+export const ownerOfProject = (projectId: string): WorkOwner => {
+  const owner = works.getStore()?.owner
+  return owner?.projectId === projectId ? owner : { tenantId: projectId, projectId }
+}
+
 /** Runs a request, as the work of `owner` until `chargeWork` says whose it is. */
 export const runAsWork = <T>(owner: WorkOwner, run: () => T): T => works.run({ owner, kind: 'sign-in' }, run)
 

@@ -121,20 +121,21 @@ describe('a fair queue', () => {
   })
 
   it('refuses a tenant that has too much waiting with 429, and all when it is full with 503', async () => {
-    const { run } = open({ maxWaiting: 3, maxWaitingPerTenant: 2, retryAfterSeconds: 7 })
+    const { run, drain } = open({ maxWaiting: 3, maxWaitingPerTenant: 2, retryAfterSeconds: 7 })
     const others = [run('a1', owner('a')), run('a2', owner('a')), run('a3', owner('a'))]
     await expect(run('a4', owner('a'))).rejects.toMatchObject({
       code: 'rate_limited',
-      message: 'Too many checks at once: the tenant has used up its share of this process',
+      message: '2 checks of this tenant wait, as many as one tenant may have waiting; repeat this in 7 seconds',
       details: { retryAfterSeconds: 7 },
     })
     others.push(run('b1', owner('b')))
     await expect(run('c1', owner('c'))).rejects.toMatchObject({
       code: 'overloaded',
-      message: 'Too many checks at once in this process',
+      message: '1 checks are running, as many as one process may run; repeat this in 7 seconds',
       details: { retryAfterSeconds: 7 },
     })
-    expect(others).toHaveLength(4)
+    expect(await drain()).toHaveLength(4)
+    await Promise.all(others)
   })
 
   it('refuses work that waited too long: 429 behind its own work, 503 behind that of others', async () => {
@@ -168,6 +169,31 @@ describe('a fair queue', () => {
     expect(queue.tryAcquire(owner('a'))).toBeDefined()
     expect(queue.tryAcquire(owner('b'))).toBeDefined()
     expect(queue.tryAcquire(owner('c'))).toBeUndefined()
+  })
+
+  it('takes units back from the tenant that holds most, for one that holds fewer', () => {
+    const { queue } = open({ capacity: 6, maxWaiting: 0 })
+    const reclaimed: string[] = []
+    const hold = (tenantId: string, n: number) =>
+      queue.acquireNow(owner(tenantId), { onReclaim: () => reclaimed.push(`${tenantId}${n}`) })
+    for (const n of [1, 2, 3, 4]) hold('a', n)
+    for (const n of [1, 2]) hold('b', n)
+    hold('c', 1)
+    expect(reclaimed).toEqual(['a4'])
+    hold('c', 2)
+    expect(reclaimed).toEqual(['a4', 'a3'])
+    expect(() => hold('c', 3)).toThrow('6 checks are running, as many as one process may run')
+    expect(reclaimed).toEqual(['a4', 'a3'])
+  })
+
+  it('bounds the wait of patient work neither in time nor in length', async () => {
+    const { queue, run, started, end } = open({ maxWaiting: 0, maxWaitMs: 0 })
+    run('a1', owner('a'), {}).catch(() => {})
+    const patient = queue.acquire(owner('a'), { patient: true })
+    await expect(queue.acquire(owner('b'))).rejects.toMatchObject({ code: 'overloaded' })
+    expect(await started()).toEqual(['a1'])
+    end('a1')
+    expect(await patient).toBeTypeOf('function')
   })
 
   it('gives back the unit of work that failed', async () => {

@@ -36,9 +36,25 @@ export type FairQueueOptions<Name extends string = 'default'> = {
   maxWaitMs?: number
   /** When a refused client may try again, in s; default 2. */
   retryAfterSeconds?: number
+  /** What a refused client can do, at the end of the message; default: repeat it. */
+  advice?: string
 }
 
-type AcquireOptions<Name extends string> = { lane?: Name; signal?: AbortSignal | undefined }
+type AcquireOptions<Name extends string> = {
+  lane?: Name
+  signal?: AbortSignal | undefined
+  /** Waits as long as it takes, for work whose caller bounds how much of it there is, such as a consumer. */
+  patient?: boolean
+}
+
+type TryOptions<Name extends string> = {
+  lane?: Name
+  /**
+   * Ends the use when all units are in use and a tenant that holds fewer asks for one. The holder must then call its
+   * `Release`.
+   */
+  onReclaim?: () => void
+}
 
 /** Ends the use of a unit. Further calls do nothing. */
 export type Release = () => void
@@ -51,7 +67,9 @@ export type FairQueue<Name extends string = 'default'> = {
    */
   acquire(owner: WorkOwner | undefined, options?: AcquireOptions<Name>): Promise<Release>
   /** Takes a unit that is free for the owner now; undefined when there is none. */
-  tryAcquire(owner: WorkOwner | undefined, options?: AcquireOptions<Name>): Release | undefined
+  tryAcquire(owner: WorkOwner | undefined, options?: TryOptions<Name>): Release | undefined
+  /** As `tryAcquire`. @throws AppError rate_limited or overloaded when there is none */
+  acquireNow(owner: WorkOwner | undefined, options?: TryOptions<Name>): Release
   /** Runs work in its turn. @throws as `acquire`, and what the work throws */
   run<T>(owner: WorkOwner | undefined, work: () => Promise<T>, options?: AcquireOptions<Name>): Promise<T>
   /** Resolves when all work has ended, which includes the waiting. Later work is refused with `overloaded`. */
@@ -79,6 +97,7 @@ export const createFairQueue = <Name extends string = 'default'>(
   const shares = createShares(options)
   const lanes = new Map<Name, Map<string, Turns>>(shares.names.map((name) => [name, new Map()]))
   const waitingOf = createCounts()
+  const holders = createHolders()
   const [defaultLane] = shares.names
   let closing = false
   let onIdle: (() => void) | undefined
@@ -119,28 +138,46 @@ export const createFairQueue = <Name extends string = 'default'>(
     }
   }
 
-  const refusal = (lane: Name, owner: WorkOwner | undefined): AppError => {
+  const refusal = (lane: Name, owner: WorkOwner | undefined, hasTooMuchWaiting = false): AppError => {
     const retryAfterSeconds = options.retryAfterSeconds ?? RETRY_AFTER_S
     const { what } = options
-    return owner && (!shares.allows(lane, owner) || waitingOf.of(owner.tenantId) >= maxWaitingPerTenant)
-      ? new AppError(
-          'rate_limited',
-          `Too many ${what} at once: the tenant has used up its share of this process`,
-          { retryAfterSeconds },
-        )
-      : new AppError('overloaded', `Too many ${what} at once in this process`, { retryAfterSeconds })
+    const ownLimit = hasTooMuchWaiting
+      ? `${maxWaitingPerTenant} ${what} of this tenant wait, as many as one tenant may have waiting`
+      : shares.limitOf(lane, owner, what)
+    return new AppError(
+      ownLimit === undefined ? 'overloaded' : 'rate_limited',
+      `${ownLimit ?? `${capacity} ${what} are running, as many as one process may run`}; ` +
+        (options.advice ?? `repeat this in ${retryAfterSeconds} seconds`),
+      { retryAfterSeconds },
+    )
   }
 
-  const isFull = (owner: WorkOwner | undefined): boolean =>
-    owner !== undefined &&
-    (waitingOf.total() >= maxWaiting || waitingOf.of(owner.tenantId) >= maxWaitingPerTenant)
-
-  const tryAcquire: FairQueue<Name>['tryAcquire'] = (owner, { lane = defaultLane } = {}) => {
-    const isFree = lane !== undefined && !closing && shares.hasRoom(lane) && shares.allows(lane, owner)
-    return isFree ? take(lane, owner) : undefined
+  /** @throws AppError when no more work of the owner may wait */
+  const requireRoomToWait = (lane: Name, owner: WorkOwner | undefined): void => {
+    if (!owner) return
+    if (waitingOf.total() >= maxWaiting) throw refusal(lane, owner)
+    if (waitingOf.of(owner.tenantId) >= maxWaitingPerTenant) throw refusal(lane, owner, true)
   }
 
-  const wait = (lane: Name, owner: WorkOwner | undefined, signal?: AbortSignal): Promise<Release> =>
+  const tryAcquire: FairQueue<Name>['tryAcquire'] = (owner, { lane = defaultLane, onReclaim } = {}) => {
+    if (lane === undefined || closing || !shares.allows(lane, owner)) return undefined
+    if (!shares.hasRoom(lane)) holders.reclaimFor(owner)
+    if (!shares.hasRoom(lane)) return undefined
+    const release = take(lane, owner)
+    return owner && onReclaim ? holders.add(owner.tenantId, release, onReclaim) : release
+  }
+
+  const acquireNow: FairQueue<Name>['acquireNow'] = (owner, tryOptions = {}) => {
+    const release = tryAcquire(owner, tryOptions)
+    if (!release) throw refusal(tryOptions.lane ?? (defaultLane as Name), owner)
+    return release
+  }
+
+  const wait = (
+    lane: Name,
+    owner: WorkOwner | undefined,
+    { signal, patient = false }: AcquireOptions<Name>,
+  ): Promise<Release> =>
     new Promise((resolve, reject) => {
       const { tenantId, projectId } = owner ?? PROCESS
       const leave = (error: unknown): void => {
@@ -149,7 +186,7 @@ export const createFairQueue = <Name extends string = 'default'>(
         reject(error)
       }
       const onAbort = (): void => leave(signal?.reason)
-      const timer = setTimeout(() => leave(refusal(lane, owner)), maxWaitMs)
+      const timer = patient ? undefined : setTimeout(() => leave(refusal(lane, owner)), maxWaitMs)
       const leaveCount = waitingOf.add(tenantId)
       const ended = (): void => {
         clearTimeout(timer)
@@ -167,18 +204,20 @@ export const createFairQueue = <Name extends string = 'default'>(
       append(lanes.get(lane), tenantId, entry)
     })
 
-  const acquire: FairQueue<Name>['acquire'] = async (owner, { lane = defaultLane, signal } = {}) => {
+  const acquire: FairQueue<Name>['acquire'] = async (owner, acquireOptions = {}) => {
+    const { lane = defaultLane, signal, patient } = acquireOptions
     signal?.throwIfAborted()
     if (lane === undefined || closing)
       throw new AppError('overloaded', 'The process is stopping', { retryAfterSeconds: RETRY_AFTER_S })
     const free = tryAcquire(owner, { lane })
     if (free) return free
-    if (isFull(owner)) throw refusal(lane, owner)
-    return wait(lane, owner, signal)
+    if (!patient) requireRoomToWait(lane, owner)
+    return wait(lane, owner, acquireOptions)
   }
 
   return {
     acquire,
+    acquireNow,
     tryAcquire,
     run: async (owner, work, acquireOptions) => {
       const release = await acquire(owner, acquireOptions)
@@ -223,6 +262,19 @@ const createShares = <Name extends string>({
       0,
     )
 
+  /** The limit that the owner has reached, as a text; undefined when it may have more. */
+  const limitOf = (lane: Name, owner: WorkOwner | undefined, what: string): string | undefined => {
+    if (!owner || owner.tenantId === PROCESS.tenantId) return undefined
+    const { max = capacity, perTenant: tenantShare = max, perProject = tenantShare } = lanes[lane]
+    const tenantInLane = `${lane} ${owner.tenantId}`
+    const ofProject = inLanes.of(`${tenantInLane} ${owner.projectId}`)
+    if (ofProject >= perProject)
+      return `This project has ${ofProject} ${what} running, as many as one project may`
+    if (ofTenants.of(owner.tenantId) < perTenant && inLanes.of(tenantInLane) < tenantShare) return undefined
+    const held = Math.max(inLanes.of(tenantInLane), Math.min(perTenant, ofTenants.of(owner.tenantId)))
+    return `The projects of this tenant have ${held} ${what} running, as many as one tenant may`
+  }
+
   return {
     names,
     running: (): number => ofLanes.total(),
@@ -232,16 +284,8 @@ const createShares = <Name extends string>({
       ofLanes.of(lane) < (lanes[lane].max ?? capacity) && ofLanes.total() + reservedBeside(lane) < capacity,
 
     /** Whether the owner holds less than its share. */
-    allows: (lane: Name, owner: WorkOwner | undefined): boolean => {
-      if (!owner || owner.tenantId === PROCESS.tenantId) return true
-      const { max = capacity, perTenant: tenantShare = max, perProject = tenantShare } = lanes[lane]
-      const tenantInLane = `${lane} ${owner.tenantId}`
-      return (
-        ofTenants.of(owner.tenantId) < perTenant &&
-        inLanes.of(tenantInLane) < tenantShare &&
-        inLanes.of(`${tenantInLane} ${owner.projectId}`) < perProject
-      )
-    },
+    allows: (lane: Name, owner: WorkOwner | undefined): boolean => limitOf(lane, owner, '') === undefined,
+    limitOf,
 
     /** Counts a piece that starts. Call the result when it ends. */
     take: (lane: Name, owner: WorkOwner | undefined): (() => void) => {
@@ -255,6 +299,43 @@ const createShares = <Name extends string>({
       return () => {
         for (const end of ends) end()
       }
+    },
+  }
+}
+
+type Holder = { release: Release; onReclaim: () => void }
+
+/** Units that can be taken back, by tenant. */
+const createHolders = () => {
+  const tenants = new Map<string, Set<Holder>>()
+  const held = (tenantId: string): number => tenants.get(tenantId)?.size ?? 0
+  const leave = (tenantId: string, holder: Holder): void => {
+    const holders = tenants.get(tenantId)
+    holders?.delete(holder)
+    if (holders?.size === 0) tenants.delete(tenantId)
+  }
+  return {
+    /** Remembers a unit. Returns its release. */
+    add: (tenantId: string, release: Release, onReclaim: () => void): Release => {
+      const holder = { release, onReclaim }
+      const holders = tenants.get(tenantId) ?? new Set()
+      tenants.set(tenantId, holders.add(holder))
+      return () => {
+        leave(tenantId, holder)
+        release()
+      }
+    },
+
+    /** Takes the latest unit of the tenant that holds most, if that leaves it no less than the owner then has. */
+    reclaimFor: (owner: WorkOwner | undefined): void => {
+      if (!owner) return
+      let most = owner.tenantId
+      for (const tenantId of tenants.keys()) if (held(tenantId) > held(most)) most = tenantId
+      const latest = [...(tenants.get(most) ?? [])].at(-1)
+      if (!latest || held(most) < held(owner.tenantId) + 2) return
+      leave(most, latest)
+      latest.release()
+      latest.onReclaim()
     },
   }
 }

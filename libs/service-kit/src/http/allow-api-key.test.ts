@@ -20,6 +20,7 @@ const NO_KEY = {
 
 const browser: ApiKey = {
   id: 'k',
+  tenantId: 'tenant-1',
   projectId: 'project-1',
   kind: 'pub',
   scopes: ['events:write'],

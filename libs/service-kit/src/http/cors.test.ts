@@ -16,6 +16,7 @@ const BODY_LIMIT = 100
 
 const open: ApiKey = {
   id: 'k',
+  tenantId: 'tenant-1',
   projectId: 'p',
   kind: 'pub',
   scopes: ['events:write'],

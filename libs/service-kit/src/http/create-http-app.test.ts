@@ -39,6 +39,7 @@ const statuses: Record<ErrorCode, number> = {
 
 const writer: ApiKey = {
   id: 'k',
+  tenantId: 'tenant-1',
   projectId: 'project-1',
   kind: 'sec',
   scopes: ['events:write'],

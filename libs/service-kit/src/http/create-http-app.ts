@@ -16,6 +16,7 @@ import { startDeadline } from './deadline.ts'
 import { errorReply } from './error-reply.ts'
 import { type Reply, sendReply } from './reply.ts'
 import { createRequest, type HttpRequest } from './request.ts'
+import { runAsClient } from './request-work.ts'
 import {
   type AppLocals,
   type HostRoutes,
@@ -115,7 +116,7 @@ export const createHttpApp = ({
       send: (reply) => sendReply(request, res, undefined, reply),
     }
     Object.assign(res.locals, locals)
-    next()
+    runAsClient(request, next)
   }
 
   // Express tells apart middleware for errors by its four parameters.

@@ -6,6 +6,7 @@ import {
   storeUnavailable,
   traceIdOf,
 } from '@waymark/contracts'
+import { queueErrorIn } from '@waymark/database'
 import { isStoreUnavailable } from '@waymark/pipeline'
 import type { Reply } from './reply.ts'
 import type { HttpRequest } from './request.ts'
@@ -41,7 +42,9 @@ export const errorReply = (
   log: Log,
 ): Reply => {
   const known =
-    error instanceof AppError ? error : isStoreUnavailable(error) ? storeUnavailable(error) : internal()
+    error instanceof AppError
+      ? error
+      : (queueErrorIn(error) ?? (isStoreUnavailable(error) ? storeUnavailable(error) : internal()))
   const status = statusOf[known.code]
   if (status >= 500) {
     // From the headers, because tracing may be off.

@@ -19,6 +19,7 @@ const SHOP = 'https://shop.example'
 
 const key: ApiKey = {
   id: 'k',
+  tenantId: 'tenant-1',
   projectId: 'project-1',
   kind: 'pub',
   scopes: ['events:write'],

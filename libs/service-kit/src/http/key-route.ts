@@ -5,7 +5,7 @@ import {
   missingCredentials,
   type Operation,
 } from '@waymark/contracts'
-import { isAccessToken, scopeAllows } from '@waymark/domain'
+import { isAccessToken, scopeAllows, type WorkKind } from '@waymark/domain'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { requireAllowedOrigin } from './cors.ts'
 import {
@@ -19,6 +19,7 @@ import {
 import type { LimitRequests } from './rate-limit.ts'
 import type { Reply } from './reply.ts'
 import { configVersionOf, type HttpRequest, queryOf, requireKnownQuery } from './request.ts'
+import { chargeProject } from './request-work.ts'
 import { guardedRoute, type Route } from './router.ts'
 
 type KeyOperation = Operation<unknown, unknown, Extract<Access, { by: 'key' }>>
@@ -33,6 +34,8 @@ type KeyRouteOptions = Pick<JsonBodyOptions, 'numbers'> & {
    * `allowBeacon`.
    */
   beacons?: boolean
+  /** The kind of its work; default `write`. */
+  work?: WorkKind
   /** Whether unknown query parameters are ignored, as OFREP requires. */
   openQuery?: boolean
   /** Maps errors of reading the body. */
@@ -51,12 +54,13 @@ export const keyRoute = (
   options: KeyRouteOptions,
   answer: (call: KeyCall) => Promise<Reply>,
 ): Route => {
-  const { apiKeys, limitRequests, numbers, beacons = false, openQuery = false } = options
+  const { apiKeys, limitRequests, numbers, beacons = false, openQuery = false, work = 'write' } = options
 
   const allow = async (request: HttpRequest): Promise<Sender> => {
     const sender: Sender = beacons
       ? await allowBeacon(apiKeys, operation, request, { numbers })
       : { apiKey: await allowApiKey(apiKeys, scopesOf(operation.access), request) }
+    chargeProject(sender.apiKey, work)
     await limitRequests?.(sender.apiKey, request)
     return sender
   }

@@ -24,6 +24,7 @@ const authenticate = async (text: string): Promise<ApiKey | undefined> => {
   const requestsPerMinute = own === undefined ? null : Number(own)
   return {
     id: text,
+    tenantId: 'tenant-1',
     projectId,
     kind: 'sec',
     scopes,

@@ -51,20 +51,14 @@ describe('a message renderer', () => {
     expect(again.html).toContain('Ben')
   })
 
-  it('runs a project on one thread and refuses when too many of its messages wait', async () => {
-    renderer = createMessageRenderer({ deadlineMs: 1_000 })
-    const outcomes = [renderer.render('slow', slow, slowContext).catch((error: Error) => error)]
-    for (let waiting = 0; waiting < 20; waiting++) {
-      await Promise.resolve()
-      expect(renderer.isBusy('slow')).toBe(false)
-      outcomes.push(renderer.check('slow', slow).catch((error: Error) => error) as Promise<Error>)
-    }
-    await Promise.resolve()
-    expect(renderer.isBusy('slow')).toBe(true)
-    expect(renderer.isBusy('other')).toBe(false)
-    expect(await outcomes[0]).toMatchObject({ message: 'takes longer than 1000 ms to render' })
-    await Promise.all(outcomes)
-    expect(renderer.isBusy('slow')).toBe(false)
+  it('refuses requests of a tenant with too many waiting, and none of another tenant', async () => {
+    renderer = createMessageRenderer()
+    const check = (tenantId: string) =>
+      runAsWork({ tenantId, projectId: 'p' }, () => renderer.check('p', { subject: 's', html: 'a' }))
+    const many = Array.from({ length: 22 }, () => check('busy').catch((error: Error) => error))
+    expect(await many[21]).toMatchObject({ code: 'rate_limited', details: { retryAfterSeconds: 1 } })
+    await check('other')
+    expect((await Promise.all(many)).filter((error) => error !== undefined)).toHaveLength(1)
   })
 
   it('can be closed when the results of two tasks arrive at once', async () => {

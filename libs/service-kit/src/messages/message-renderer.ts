@@ -1,5 +1,6 @@
 import path from 'node:path'
 import {
+  currentWork,
   type MessageContext,
   type MessageTemplates,
   type RenderedMessage,
@@ -11,14 +12,13 @@ import type { RenderResult, RenderTask } from './render-worker.ts'
 /** Compiles and renders the message templates of projects in worker threads. */
 export type MessageRenderer = {
   /**
-   * Renders a message. Waits while another message of the project is rendered.
-   * @throws TemplateError when the templates cannot be compiled or filled in, or when that takes too long
+   * Renders a message. Waits while another message of the tenant is rendered.
+   * @throws TemplateError when the templates cannot be compiled or filled in, or when that takes too long; AppError
+   * rate_limited or overloaded when too many wait
    */
   render(projectId: string, templates: MessageTemplates, context: MessageContext): Promise<RenderedMessage>
   /** Compiles the templates. @throws TemplateError when they cannot be used */
   check(projectId: string, templates: MessageTemplates): Promise<void>
-  /** Whether so many messages of the project wait that further ones should be refused. */
-  isBusy(projectId: string): boolean
   close(): Promise<void>
 }
 
@@ -39,10 +39,17 @@ export const createMessageRenderer = ({
   ...options
 }: MessageRendererOptions = {}): MessageRenderer => {
   const filename = path.join(import.meta.dirname, 'render-worker.ts')
-  const workers = createProjectWorkers<RenderTask, RenderResult>({ filename, deadlineMs, ...options })
+  const workers = createProjectWorkers<RenderTask, RenderResult>({
+    filename,
+    deadlineMs,
+    what: 'renderings of messages',
+    ...options,
+  })
 
   const run = async (projectId: string, task: RenderTask): Promise<RenderResult> => {
-    const result = await workers.run(projectId, task).catch((error: unknown) => {
+    // Only requests are refused: a consumer bounds its own work.
+    const patient = currentWork() === undefined
+    const result = await workers.run(projectId, task, { patient }).catch((error: unknown) => {
       if (!(error instanceof WorkerLimitError)) throw error
       const takesTooLong = `takes longer than ${deadlineMs} ms to render`
       throw new TemplateError(
@@ -63,7 +70,6 @@ export const createMessageRenderer = ({
     check: async (projectId, { subject, html }) => {
       await run(projectId, { templates: { subject, html }, context: null })
     },
-    isBusy: workers.isBusy,
     close: workers.close,
   }
 }

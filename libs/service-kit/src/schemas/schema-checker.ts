@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { AppError, requireNoProblems, type ValidationItem } from '@waymark/contracts'
+import { requireNoProblems, type ValidationItem } from '@waymark/contracts'
 import { isQuickToCheck, usabilityProblems } from '@waymark/domain'
 import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
 
@@ -10,7 +10,7 @@ import { createProjectWorkers, WorkerLimitError } from '../workers/project-worke
 export type SchemaChecker = {
   /**
    * Checks that a schema may be saved.
-   * @throws AppError unprocessable with the reason in `errors`; too_many_requests while many schemas of the project wait
+   * @throws AppError unprocessable with the reason in `errors`; rate_limited while many schemas of the tenant wait
    */
   requireUsable(projectId: string, schema: object): Promise<void>
   close(): Promise<void>
@@ -18,7 +18,7 @@ export type SchemaChecker = {
 
 /** Time for one check, in ms. Long, so that a slow machine does not reject a schema that others accept. */
 export const SCHEMA_CHECK_MS = 30_000
-/** Most schemas of a project that wait for its thread. Further ones are refused. */
+/** Most schemas of a tenant that wait for its thread. Further ones are refused. */
 const MAX_WAITING = 8
 
 /** Creates a checker. Its threads start with the first schema. */
@@ -38,12 +38,9 @@ export const createSchemaChecker = ({
     deadlineMs,
     maxWaiting,
     onError,
+    what: 'schema checks',
   })
   const problemsFromWorker = async (projectId: string, schema: object): Promise<ValidationItem[]> => {
-    if (workers.isBusy(projectId)) {
-      const message = 'Too many schemas of the project wait to be checked. Try again in a second.'
-      throw new AppError('rate_limited', message, { retryAfterSeconds: 1 })
-    }
     return workers.run(projectId, schema).catch((error: unknown) => {
       if (!(error instanceof WorkerLimitError)) throw error
       const takesTooLong = `takes longer than ${deadlineMs} ms to check; use fewer and simpler patterns`

@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import pLimit, { type LimitFunction } from 'p-limit'
+import { createFairQueue, ownerOfProject } from '@waymark/domain'
 import type { Piscina } from 'piscina'
 
 /** A task, and the port to which the worker sends a message when it starts the task. */
@@ -22,12 +22,11 @@ export class WorkerLimitError extends Error {
  */
 type ProjectWorkers<Task, Result> = {
   /**
-   * Runs a task. Waits while another task of the project runs.
-   * @throws WorkerLimitError when it takes too long or needs too much memory
+   * Runs a task in its turn: while a task of the tenant runs, others of it wait. Patient ones wait as long as it takes.
+   * @throws WorkerLimitError when it takes too long or needs too much memory; AppError rate_limited or overloaded when
+   * too many tasks wait
    */
-  run(projectId: string, task: Task): Promise<Result>
-  /** Whether so many tasks of the project wait that further ones should be refused. */
-  isBusy(projectId: string): boolean
+  run(projectId: string, task: Task, options?: { patient: boolean }): Promise<Result>
   close(): Promise<void>
 }
 
@@ -36,17 +35,23 @@ type ProjectWorkersOptions = {
   filename: string
   /** Time for one task in a worker, in ms. */
   deadlineMs: number
-  /** Worker threads. More than `THREADS_PER_PROJECT`, so that a project cannot occupy all. */
+  /** What the tasks do, for error messages, such as `templates to render`. */
+  what: string
+  /** Worker threads. More than `THREADS_PER_TENANT`, so that a tenant cannot occupy all. */
   threads?: number
-  /** Waiting tasks of a project from which `isBusy` returns true. */
+  /** Waiting tasks of a tenant, beyond which they are refused. */
   maxWaiting?: number
   /** Called with an error of a worker that has no task, so that no caller gets it. */
   onError?: ((error: Error) => void) | undefined
 }
 
 const THREADS = 2
-const THREADS_PER_PROJECT = 1
-const MAX_WAITING_PER_PROJECT = 20
+const THREADS_PER_TENANT = 1
+const MAX_WAITING_PER_TENANT = 20
+const MAX_WAITING = 200
+/** How long a task of a request waits, in ms: longer than most deadlines of requests. */
+const MAX_WAIT_MS = 30_000
+const RETRY_AFTER_S = 1
 const WORKER_HEAP_MB = 128
 /** Threads end after this time without work, in ms. Long, because one may take seconds to start on a busy machine. */
 const IDLE_MS = 10 * 60_000
@@ -55,12 +60,21 @@ const IDLE_MS = 10 * 60_000
 export const createProjectWorkers = <Task, Result>({
   filename,
   deadlineMs,
+  what,
   threads = THREADS,
-  maxWaiting = MAX_WAITING_PER_PROJECT,
+  maxWaiting = MAX_WAITING_PER_TENANT,
   onError = () => {},
 }: ProjectWorkersOptions): ProjectWorkers<Task, Result> => {
   let pool: Promise<Piscina<StartedTask<Task>, Result>> | undefined
-  const projects = new Map<string, LimitFunction>()
+  const queue = createFairQueue({
+    what,
+    capacity: threads,
+    perTenant: THREADS_PER_TENANT,
+    maxWaiting: MAX_WAITING,
+    maxWaitingPerTenant: maxWaiting,
+    maxWaitMs: MAX_WAIT_MS,
+    retryAfterSeconds: RETRY_AFTER_S,
+  })
 
   const startPool = async () => {
     // Imported on first use, because most processes never need a worker.
@@ -105,16 +119,8 @@ export const createProjectWorkers = <Task, Result>({
   }
 
   return {
-    run: async (projectId, task) => {
-      const limit = projects.get(projectId) ?? pLimit(THREADS_PER_PROJECT)
-      projects.set(projectId, limit)
-      try {
-        return await limit(() => runTask(task))
-      } finally {
-        if (limit.activeCount + limit.pendingCount === 0) projects.delete(projectId)
-      }
-    },
-    isBusy: (projectId) => (projects.get(projectId)?.pendingCount ?? 0) >= maxWaiting,
+    run: (projectId, task, options = { patient: false }) =>
+      queue.run(ownerOfProject(projectId), () => runTask(task), options),
     close: async () => {
       await (await pool)?.destroy()
     },

@@ -1,0 +1,36 @@
+import { currentWork } from '@waymark/domain'
+import { describe, expect, it } from 'vitest'
+import { chargeProject, chargeUser, runAsClient } from './request-work.ts'
+
+const request = (ip: string, headers = {}) => ({ ip, headers })
+
+describe('the work of a request', () => {
+  it('belongs to the network of the client until the caller is known', () => {
+    const owners = ['2001:db8:1:2::1', '2001:db8:1:2::ffff'].map((ip) =>
+      runAsClient(request(ip), currentWork),
+    )
+    expect(owners[0]).toEqual(owners[1])
+    expect(owners[0]).toMatchObject({ kind: 'sign-in', owner: { projectId: '' } })
+  })
+
+  it('takes turns by the credentials of a network, which it does not keep', () => {
+    const cookies = ['s=one', 's=two'].map((cookie) => runAsClient(request('10.0.0.1', { cookie }), currentWork))
+    expect(cookies[0]?.owner.tenantId).toBe(cookies[1]?.owner.tenantId)
+    expect(cookies[0]?.owner.projectId).not.toBe(cookies[1]?.owner.projectId)
+    expect(JSON.stringify(cookies)).not.toContain('s=one')
+  })
+
+  it('belongs to the project or the user for the rest of the request', async () => {
+    const seen = await runAsClient(request('10.0.0.1'), async () => {
+      await Promise.resolve().then(() => chargeProject({ tenantId: 't', projectId: 'p' }, 'read'))
+      const project = { ...currentWork() }
+      chargeUser('u', 'write')
+      return [project, { ...currentWork() }]
+    })
+    expect(seen).toEqual([
+      { owner: { tenantId: 't', projectId: 'p' }, kind: 'read' },
+      { owner: { tenantId: 'user u', projectId: '' }, kind: 'write' },
+    ])
+    expect(currentWork()).toBeUndefined()
+  })
+})
