@@ -1,27 +1,48 @@
 import { setImmediate } from 'node:timers/promises'
 import type { Log } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { drawCodes } from '@waymark/domain'
+import { drawCodes, type WorkOwner } from '@waymark/domain'
 import { insertCoupons } from '@waymark/pipeline'
+import { LRUCache } from 'lru-cache'
 import type { ClientBase } from 'pg'
-import { advancePool, failPool, lockNextPool, type UnfinishedPool } from './pool-queries.ts'
+import {
+  advancePool,
+  failPool,
+  findWaitingProjects,
+  lockNextPool,
+  type UnfinishedPool,
+} from './pool-queries.ts'
 
 const CHUNK = 10_000
 /** Draws without a new code after which the codes of a pool count as exhausted. */
 const MAX_FRUITLESS_DRAWS = 10
+
+/** Most tenants and projects whose last turn is known. */
+const MAX_TURNS = 10_000
 
 const EXHAUSTED =
   'No new code could be drawn: alphabet and length leave too few. Create a pool with longer codes.'
 
 /**
  * Generates the next chunk of codes of one pool and updates its count in the same transaction, so that a crash loses
- * nothing. Resolves to the number of pools found, 0 or 1.
+ * nothing. Tenants take turns, and within one its projects. Resolves to the number of pools found, 0 or 1.
  */
-export const createGenerateCodes =
-  ({ db, log }: { db: Database; log: Log }) =>
-  (): Promise<0 | 1> =>
+export const createGenerateCodes = ({ db, log }: { db: Database; log: Log }): (() => Promise<0 | 1>) => {
+  const turns = createLastTurns()
+
+  const lockNext = async (client: ClientBase): Promise<UnfinishedPool | undefined> => {
+    for (const owner of turns.inOrder(await findWaitingProjects(client))) {
+      const pool = await lockNextPool(client, owner.projectId)
+      if (!pool) continue
+      turns.note(owner)
+      return pool
+    }
+    return undefined
+  }
+
+  return () =>
     db.transaction(async (client) => {
-      const pool = await lockNextPool(client)
+      const pool = await lockNext(client)
       if (!pool) return 0
       const inserted = await insertNew(client, pool)
       if (inserted === 0) {
@@ -30,6 +51,24 @@ export const createGenerateCodes =
       } else await advancePool(client, pool.id, inserted)
       return 1
     })
+}
+
+/** When tenants and projects had their last turns. */
+export const createLastTurns = () => {
+  const last = new LRUCache<string, number>({ max: MAX_TURNS })
+  let turn = 0
+  const of = (id: string): number => last.get(id) ?? 0
+  return {
+    note: ({ tenantId, projectId }: WorkOwner): void => {
+      turn++
+      last.set(tenantId, turn)
+      last.set(projectId, turn)
+    },
+    /** Those whose tenant, and then whose project, had no turn for longest come first. */
+    inOrder: (owners: readonly WorkOwner[]): WorkOwner[] =>
+      owners.toSorted((a, b) => of(a.tenantId) - of(b.tenantId) || of(a.projectId) - of(b.projectId)),
+  }
+}
 
 const insertNew = async (client: ClientBase, pool: UnfinishedPool): Promise<number> => {
   const wanted = Math.min(CHUNK, pool.missing)

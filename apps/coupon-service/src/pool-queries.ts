@@ -1,3 +1,4 @@
+import type { WorkOwner } from '@waymark/domain'
 import type { ClientBase } from 'pg'
 
 /** A pool whose codes are not all generated. */
@@ -11,10 +12,16 @@ export type UnfinishedPool = {
   missing: number
 }
 
+const UNFINISHED = "generated < size AND status IN ('generating', 'ready')"
+
+const WAITING = `
+  SELECT DISTINCT q.tenant_id AS "tenantId", q.id AS "projectId"
+  FROM coupon.pools p JOIN core.projects q ON q.id = p.project_id WHERE ${UNFINISHED}`
+
 // The smallest remainder first, so that small pools do not wait for large ones. One worker per pool.
 const NEXT = `
   SELECT id, project_id AS "projectId", prefix, alphabet, length, size - generated AS missing FROM coupon.pools
-  WHERE generated < size AND status IN ('generating', 'ready')
+  WHERE project_id = $1 AND ${UNFINISHED}
   ORDER BY size - generated, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED`
 
 const ADVANCE = `
@@ -28,9 +35,18 @@ const FAIL = `
     failure = $2, updated_at = now()
   WHERE id = $1`
 
-/** Locks the next pool that needs codes until the transaction ends; undefined if there is none. */
-export const lockNextPool = async (client: ClientBase): Promise<UnfinishedPool | undefined> => {
-  const { rows } = await client.query<UnfinishedPool>({ name: 'next-pool', text: NEXT })
+/** The projects with pools that need codes. */
+export const findWaitingProjects = async (client: ClientBase): Promise<WorkOwner[]> => {
+  const { rows } = await client.query<WorkOwner>({ name: 'waiting-pools', text: WAITING })
+  return rows
+}
+
+/** Locks the next pool of a project that needs codes until the transaction ends; undefined if there is none. */
+export const lockNextPool = async (
+  client: ClientBase,
+  projectId: string,
+): Promise<UnfinishedPool | undefined> => {
+  const { rows } = await client.query<UnfinishedPool>({ name: 'next-pool', text: NEXT, values: [projectId] })
   return rows[0]
 }
 

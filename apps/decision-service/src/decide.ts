@@ -135,14 +135,20 @@ export const createDecide = (deps: DecideDeps) => {
       decisions.get(key)
       if (turns.isOver()) await turns.next()
     }
+    const choices = new Map<string, { compiled: CompiledDecision; choice: Choice }>()
+    for (const key of keys) {
+      // Long conditions take milliseconds, too.
+      if (turns.isOver()) await turns.next()
+      const compiled = decisions.get(key)
+      if (compiled) choices.set(key, { compiled, choice: decider.decide(compiled) })
+    }
     const results = await Promise.all(
       keys.map((key) => {
-        const compiled = decisions.get(key)
-        if (!compiled) return { decided: unknownKeyResult(key), localOnly: false }
-        const choice = decider.decide(compiled)
+        const made = choices.get(key)
+        if (!made) return { decided: unknownKeyResult(key), localOnly: false }
         return shown
-          ? show(compiled, choice, decisionSubject)
-          : { decided: resultOf(compiled, choice), localOnly: false }
+          ? show(made.compiled, made.choice, decisionSubject)
+          : { decided: resultOf(made.compiled, made.choice), localOnly: false }
       }),
     )
     const degraded = late || decider.exceeded() || results.some(({ localOnly }) => localOnly)

@@ -46,7 +46,7 @@ export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
       if (!wantsSync(request))
         return { status: 202, body: await trackEvents.enqueue(tracked, sender, options) }
       // It uses the database for as long as the events take, so that it has no part in the reserve.
-      chargeProject(apiKey, 'write')
+      chargeProject(apiKey, 'general')
       return { status: 200, body: await trackEvents.process(tracked, sender, options) }
     },
   )

@@ -6,7 +6,12 @@ import { describe, expect, it } from 'vitest'
 import { createLinkPasswords } from './link-passwords.ts'
 
 const HOUR_MS = 60 * 60_000
-const link = { id: '01900000-0000-7000-8000-00000000000a', projectId: 'p', code: 'sale', passwordHash: '$argon2id$one' }
+const link = {
+  id: '01900000-0000-7000-8000-00000000000a',
+  projectId: 'p',
+  code: 'sale',
+  passwordHash: '$argon2id$one',
+}
 
 const requestOf = ({
   password = '',
@@ -119,8 +124,7 @@ describe('checking a password', () => {
     }
     await Promise.all(first)
     hold(false)
-    for (let n = 0; n < 5; n++)
-      expect(await answer({ password: 'wrong', ip: '198.51.100.3' })).toEqual(wrong)
+    for (let n = 0; n < 5; n++) expect(await answer({ password: 'wrong', ip: '198.51.100.3' })).toEqual(wrong)
     expect(await answer({ password: 'wrong', ip: '198.51.100.3' })).toMatchObject({ status: 429 })
     expect(checked.filter((password) => password === 'wrong')).toHaveLength(5)
   })

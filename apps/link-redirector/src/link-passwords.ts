@@ -70,7 +70,9 @@ export const createLinkPasswords = ({
       const { allowed, resetMs } = await rateLimiter.consume(attempt)
       if (!allowed) return { status: 429, retryAfter: Math.max(1, Math.ceil(resetMs / 1000)) }
       try {
-        return (await isRight(password, link, network)) ? undefined : { status: 403, reason: 'wrong_password' }
+        return (await isRight(password, link, network))
+          ? undefined
+          : { status: 403, reason: 'wrong_password' }
       } catch (error) {
         // Nothing was tried.
         await rateLimiter.giveBack(attempt)

@@ -81,7 +81,7 @@ describe.skipIf(!services)('exports of people', () => {
       begun.push(second(), third())
       await waiting(4)
       const refused = await third()
-      expect(refused.status).toBe(429)
+      expect(refused.status).toBe(503)
       expect(await refused.json()).toMatchObject({ error: expect.stringMatching(/^4 exports are running/) })
     })
     const made = await Promise.all(begun)
@@ -189,7 +189,7 @@ describe.skipIf(!services)('exports of events', () => {
       ])
       for (const exported of others) running.push(exported(), exported())
       await waiting()
-      expect(await refusal(last)).toEqual([429, expect.stringMatching(/^8 exports are running/)])
+      expect(await refusal(last)).toEqual([503, expect.stringMatching(/^8 exports are running/)])
     } finally {
       await client.query('ROLLBACK')
       client.release()

@@ -48,6 +48,15 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
+  it('does not count a use that is given back', async () => {
+    const use = aUse(1)
+    expect((await limiter.consume(use)).allowed).toBe(true)
+    expect((await limiter.consume(use)).allowed).toBe(false)
+    await limiter.giveBack(use)
+    expect(await limiter.consume(use)).toMatchObject({ allowed: true, remaining: 0 })
+    expect((await limiter.consume(use)).allowed).toBe(false)
+  })
+
   it('counts each key and each bucket separately', async () => {
     const use = aUse(1)
     expect((await limiter.consume(use)).allowed).toBe(true)

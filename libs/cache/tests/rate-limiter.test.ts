@@ -36,6 +36,7 @@ const open = async (
   const limiter = create(counter)
   return {
     consume: limiter.consume,
+    giveBack: limiter.giveBack,
     close: async () => {
       await limiter.close()
       await counter.close()

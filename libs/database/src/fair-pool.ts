@@ -33,7 +33,7 @@ export const connectionShares = (connections: number): FairQueueOptions<Connecti
       'sign-in': { reserved },
       ingestion: { reserved },
       process: { reserved },
-      write: {},
+      general: {},
       // The filters of a client decide how long a read takes, so that one tenant never has all reads.
       read: { max: reads, perTenant: Math.ceil(reads / 2) },
     },

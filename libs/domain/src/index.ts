@@ -125,7 +125,14 @@ export {
   experimentResults,
 } from './experiment/experiment-results.ts'
 export type { SplitGroup } from './experiment/sample-ratio.ts'
-export { chargeWork, currentWork, ownerOfProject, runAsProcess, runAsWork, type WorkKind } from './fairness/current-work.ts'
+export {
+  chargeWork,
+  currentWork,
+  ownerOfProject,
+  runAsProcess,
+  runAsWork,
+  type WorkKind,
+} from './fairness/current-work.ts'
 export {
   createFairQueue,
   type FairQueue,

@@ -1,3 +1,4 @@
+import { runAsWork } from '@waymark/domain'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LoopTurns } from './loop-turns.ts'
 
@@ -35,5 +36,16 @@ describe('turns of the event loop', () => {
     expect(order.filter((name) => name === 'a')).toHaveLength(3)
     const [, second, third] = order.join('').split('loop')
     expect([second?.length, third?.length]).toEqual([1, 1])
+  })
+
+  it('are taken by tenants in turn, however much one of them has to do', async () => {
+    const order: string[] = []
+    const work = (tenantId: string) =>
+      runAsWork({ tenantId, projectId: '' }, async () => {
+        await new LoopTurns().next()
+        order.push(tenantId)
+      })
+    await Promise.all([...Array.from({ length: 30 }, () => work('a')), work('b')])
+    expect(order.indexOf('b')).toBeLessThan(3)
   })
 })

@@ -32,6 +32,7 @@ import {
 import { Registry } from 'prom-client'
 import { analyticsInMemory, type EmbeddedAnalytics, openDuckDB } from './analytics.ts'
 import { openGeoDatabase } from './geo-database.ts'
+import { createQrCodes, type QrCodes } from './images/qr-codes.ts'
 import { everyMs, type Loop, startLoop } from './loop.ts'
 import { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 import { countFailedRuns } from './metrics/count-failed-runs.ts'
@@ -76,6 +77,8 @@ export type CorePlatform = {
   passwordQueue: PasswordQueue
   /** Renders the messages of projects in worker threads. */
   messages: MessageRenderer
+  /** Draws QR codes in worker threads. */
+  qrCodes: QrCodes
   /** Checks the schemas of projects in worker threads. */
   schemas: SchemaChecker
   log: Log
@@ -182,9 +185,12 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
     await usage.stop()
     await apiKeys.flushUsage()
   })
-  const onError = (err: Error): void => log.error({ err }, 'A worker of templates or schemas failed')
+  const onError = (err: Error): void =>
+    log.error({ err }, 'A worker of templates, schemas or QR codes failed')
   const messages = createMessageRenderer({ onError })
   scope.onStop('message renderer', () => messages.close())
+  const qrCodes = createQrCodes({ onError })
+  scope.onStop('QR codes', () => qrCodes.close())
   const schemas = createSchemaChecker({ onError })
   scope.onStop('schema checker', () => schemas.close())
   const measured = measureBus(parts.bus, metrics, clock)
@@ -199,6 +205,7 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
     steadyClock,
     messages,
     passwordQueue: createPasswordQueue(),
+    qrCodes,
     schemas,
     log,
     tracer,

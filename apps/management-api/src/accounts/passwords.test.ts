@@ -20,7 +20,7 @@ describe('createPasswords', () => {
     const passwords = createPasswords({ queue: createPasswordQueue(), hash })
     const bulk = Array.from({ length: 50 }, (_, n) =>
       runAsWork({ tenantId: `t${n}`, projectId: '' }, async () => {
-        chargeWork({ tenantId: `t${n}`, projectId: 'p' }, 'write')
+        chargeWork({ tenantId: `t${n}`, projectId: 'p' }, 'general')
         return passwords.hash('x')
       }),
     )

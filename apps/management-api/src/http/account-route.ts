@@ -160,6 +160,6 @@ export const refuseProviderSession = ({ identityId }: Session): void => {
     )
 }
 
-const workOf = ({ method }: { method: string }): 'read' | 'write' => (method === 'get' ? 'read' : 'write')
+const workOf = ({ method }: { method: string }): 'read' | 'general' => (method === 'get' ? 'read' : 'general')
 
 export type AccountRoutes = ReturnType<typeof createAccountRoutes>

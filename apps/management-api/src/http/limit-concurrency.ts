@@ -1,4 +1,4 @@
-import { createFairQueue, ownerOfProject } from '@waymark/domain'
+import { chargeWork, createFairQueue, ownerOfProject } from '@waymark/domain'
 import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
@@ -36,8 +36,10 @@ export const limitConcurrency = <B, Q, Body>(
   return async (asked) => {
     const { projectId, request } = asked
     const end = () => void request.message.socket.destroySoon()
-    const release = queue.acquireNow(ownerOfProject(projectId), reclaims ? { onReclaim: end } : {})
-    request.onEnd(release)
+    const owner = ownerOfProject(projectId)
+    request.onEnd(queue.acquireNow(owner, reclaims ? { onReclaim: end } : {}))
+    // They are few, and other reads need not wait for them.
+    chargeWork(owner, 'general')
     return answer(asked)
   }
 }

@@ -83,7 +83,7 @@ export const createProjectRoute =
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
-    const work = operation.method === 'get' || operation.readOnly ? 'read' : 'write'
+    const work = operation.method === 'get' || operation.readOnly ? 'read' : 'general'
     const byKey = async (request: HttpRequest): Promise<Actor> => {
       const key = await allowApiKey(apiKeys, scopeForRole[needed], request)
       const { id, projectId, scopes } = key

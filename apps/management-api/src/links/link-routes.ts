@@ -16,7 +16,7 @@ import {
 } from '@waymark/contracts'
 import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import { extendDeadlineDuring, LoopTurns, type Route } from '@waymark/service-kit'
-import { toBuffer, toString as toSvg } from 'qrcode'
+import { toString as toSvg } from 'qrcode'
 import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, requireId } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -39,6 +39,7 @@ export const linkRoutes = ({
   cache,
   clock,
   passwords,
+  qrCodes,
   shortLinkBaseUrl: baseUrl,
   quotas,
 }: ManagementDeps): Route[] => {
@@ -95,10 +96,14 @@ export const linkRoutes = ({
     }),
     projectRoute(getLinkQrCode, async ({ projectId, id, query: { format, size } }) => {
       const { shortUrl } = view(await find(projectId, id))
-      const options = { width: size, margin: QUIET_ZONE_MODULES, errorCorrectionLevel: 'M' } as const
-      return format === 'svg'
-        ? { type: 'image/svg+xml; charset=utf-8', body: await toSvg(shortUrl, { ...options, type: 'svg' }) }
-        : { type: 'image/png', body: await toBuffer(shortUrl, options) }
+      if (format === 'png') return { type: 'image/png', body: await qrCodes.png(projectId, shortUrl, size) }
+      const options = {
+        width: size,
+        margin: QUIET_ZONE_MODULES,
+        errorCorrectionLevel: 'M',
+        type: 'svg',
+      } as const
+      return { type: 'image/svg+xml; charset=utf-8', body: await toSvg(shortUrl, options) }
     }),
     projectRoute(getLinkStats, async ({ projectId, id, query }) => {
       const period = periodOf(query, new Date(clock()))

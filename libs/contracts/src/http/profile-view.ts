@@ -121,7 +121,7 @@ export const exportProfile = defineOperation({
   tag,
   summary: 'Export everything that is stored about a person',
   description:
-    'One object with a list for each kind of data. At most two exports per project, three per tenant and four in ' +
+    'One object with a list for each kind of data. At most two exports per tenant and four in ' +
     'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'admin' },
   effects: [],

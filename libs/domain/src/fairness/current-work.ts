@@ -5,7 +5,7 @@ import type { WorkOwner } from './fair-queue.ts'
  * What a request uses the database for. `sign-in` and `ingestion` have a reserve, `read` has a small part, because its
  * work depends on the filters that a client chooses.
  */
-export type WorkKind = 'sign-in' | 'ingestion' | 'read' | 'write'
+export type WorkKind = 'sign-in' | 'ingestion' | 'read' | 'general'
 
 type Work = { owner: WorkOwner; kind: WorkKind }
 

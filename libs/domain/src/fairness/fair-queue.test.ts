@@ -125,7 +125,8 @@ describe('a fair queue', () => {
     const others = [run('a1', owner('a')), run('a2', owner('a')), run('a3', owner('a'))]
     await expect(run('a4', owner('a'))).rejects.toMatchObject({
       code: 'rate_limited',
-      message: '2 checks of this tenant wait, as many as one tenant may have waiting; repeat this in 7 seconds',
+      message:
+        '2 checks of this tenant wait, as many as one tenant may have waiting; repeat this in 7 seconds',
       details: { retryAfterSeconds: 7 },
     })
     others.push(run('b1', owner('b')))

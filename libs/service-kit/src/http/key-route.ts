@@ -34,7 +34,7 @@ type KeyRouteOptions = Pick<JsonBodyOptions, 'numbers'> & {
    * `allowBeacon`.
    */
   beacons?: boolean
-  /** The kind of its work; default `write`. */
+  /** The kind of its work; default `general`. */
   work?: WorkKind
   /** Whether unknown query parameters are ignored, as OFREP requires. */
   openQuery?: boolean
@@ -54,7 +54,7 @@ export const keyRoute = (
   options: KeyRouteOptions,
   answer: (call: KeyCall) => Promise<Reply>,
 ): Route => {
-  const { apiKeys, limitRequests, numbers, beacons = false, openQuery = false, work = 'write' } = options
+  const { apiKeys, limitRequests, numbers, beacons = false, openQuery = false, work = 'general' } = options
 
   const allow = async (request: HttpRequest): Promise<Sender> => {
     const sender: Sender = beacons

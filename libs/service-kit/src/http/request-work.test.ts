@@ -14,7 +14,9 @@ describe('the work of a request', () => {
   })
 
   it('takes turns by the credentials of a network, which it does not keep', () => {
-    const cookies = ['s=one', 's=two'].map((cookie) => runAsClient(request('10.0.0.1', { cookie }), currentWork))
+    const cookies = ['s=one', 's=two'].map((cookie) =>
+      runAsClient(request('10.0.0.1', { cookie }), currentWork),
+    )
     expect(cookies[0]?.owner.tenantId).toBe(cookies[1]?.owner.tenantId)
     expect(cookies[0]?.owner.projectId).not.toBe(cookies[1]?.owner.projectId)
     expect(JSON.stringify(cookies)).not.toContain('s=one')
@@ -24,12 +26,12 @@ describe('the work of a request', () => {
     const seen = await runAsClient(request('10.0.0.1'), async () => {
       await Promise.resolve().then(() => chargeProject({ tenantId: 't', projectId: 'p' }, 'read'))
       const project = { ...currentWork() }
-      chargeUser('u', 'write')
+      chargeUser('u', 'general')
       return [project, { ...currentWork() }]
     })
     expect(seen).toEqual([
       { owner: { tenantId: 't', projectId: 'p' }, kind: 'read' },
-      { owner: { tenantId: 'user u', projectId: '' }, kind: 'write' },
+      { owner: { tenantId: 'user u', projectId: '' }, kind: 'general' },
     ])
     expect(currentWork()).toBeUndefined()
   })

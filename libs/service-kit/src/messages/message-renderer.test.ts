@@ -1,4 +1,4 @@
-import { type MessageContext, TemplateError } from '@waymark/domain'
+import { type MessageContext, runAsWork, TemplateError } from '@waymark/domain'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createMessageRenderer, type MessageRenderer } from './message-renderer.ts'
 

@@ -33,7 +33,10 @@ export const measureRedis = (registry: Registry): (() => void) => {
 }
 
 /** Reports the use of the connection pool of PostgreSQL. */
-export const measureDatabase = ({ pool, waiting }: Pick<Database, 'pool' | 'waiting'>, registry: Registry): void => {
+export const measureDatabase = (
+  { pool, waiting }: Pick<Database, 'pool' | 'waiting'>,
+  registry: Registry,
+): void => {
   const connections = new Gauge({
     name: 'waymark_database_connections',
     help: 'Connections to PostgreSQL that are open, those of them that are idle, and callers that wait for one',
