@@ -139,7 +139,7 @@ describe('analytics in DuckDB', () => {
   it('refuses queries after it is closed', async () => {
     const store = await openDuckDBStore({ path: ':memory:', ...LIMITS })
     await store.close()
-    await expect(store.measureTrend(EVERYTHING)).rejects.toThrow('The store is closed')
+    await expect(store.measureTrend(EVERYTHING)).rejects.toThrow('The process is stopping')
   })
 
   it('stops a query when its signal aborts, also one that waits, and answers the next', async () => {
