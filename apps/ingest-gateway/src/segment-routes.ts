@@ -16,6 +16,7 @@ import {
 import type { SegmentCall } from '@waymark/domain'
 import {
   allowApiKey,
+  chargeProject,
   extendDeadline,
   guardedRoute,
   type HttpRequest,
@@ -99,6 +100,7 @@ const messageRoute = (
     operation,
     async (request) => {
       const sender = await allowSender(apiKeys, request)
+      chargeProject(sender.apiKey, 'general')
       await limitRequests(sender.apiKey, request)
       return sender
     },
