@@ -48,7 +48,7 @@ it('takes any answer of an endpoint for an outcome', async () => {
       { numRuns: 60 },
     )
   } finally {
-    close()
+    await close()
     await server.close()
   }
 })
