@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { Id, JsonObject, Name, NullableString, Timestamp } from '../schema-parts.ts'
+import { Id, JsonObject, Name, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf, pageParameters } from './page.ts'
 
@@ -43,6 +43,10 @@ export const EventDefinitionView = Type.Object({
   version: Type.Integer({ description: 'The number of schema changes.' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
+  archivedAt: Type.Unsafe<string | null>({
+    ...NullableTimestamp,
+    description: 'When it was archived; null while events are validated by it.',
+  }),
 })
 
 export const VersionView = Type.Object({
