@@ -12,7 +12,7 @@ type Profile = {
   [field: string]: unknown
 }
 
-const TIMES = 1_000
+const TIMES = 200
 const AT_ONCE = 20
 
 /** Identities and profiles, for the deployment that `start` begins. */
