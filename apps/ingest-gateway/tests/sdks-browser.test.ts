@@ -166,8 +166,8 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
       const response = await waymark.request(
         `/api/projects/${waymark.projectId}/events?visitorId=${visitorId}`,
       )
-      const { items } = (await response.json()) as { items: { eventName: string }[] }
-      expect(items.map(({ eventName }) => eventName).sort()).toEqual([
+      const { data } = (await response.json()) as { data: { eventName: string }[] }
+      expect(data.map(({ eventName }) => eventName).sort()).toEqual([
         'blob',
         'bytes',
         'fetch',
