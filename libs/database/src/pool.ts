@@ -25,8 +25,8 @@ export type PoolOptions = {
 }
 
 /**
- * Creates a pool, which connects on first use and divides its connections fairly. A lost connection rejects its queries and never ends the process. Columns
- * of type `bigint` are read as strings.
+ * Creates a pool, which connects on first use and divides its connections fairly. A lost connection rejects its queries
+ * and never ends the process. Columns of type `bigint` are read as strings.
  */
 export const createPool = ({
   url,
