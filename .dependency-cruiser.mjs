@@ -110,7 +110,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '/generated/|^apps/console/dist/' },
+    exclude: { path: '/generated/|^apps/console/dist/|^libs/web-sdk/dist/' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
   },

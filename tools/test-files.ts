@@ -4,6 +4,7 @@
 export const BROWSER_TESTS = [
   'apps/console/tests/*.test.ts',
   'apps/ingest-gateway/tests/sdks-browser.test.ts',
+  'libs/web-sdk/tests/*.test.ts',
 ]
 
 /** Tests of an installation that runs already. */

@@ -16,6 +16,7 @@ import {
   type HttpRequest,
   keyRoute,
   type LimitRequests,
+  namesTag,
   queryOf,
   type Route,
 } from '@waymark/service-kit'
@@ -65,7 +66,7 @@ export const ofrepRoutes = ({ decide, streams, ...deps }: Deps): Route[] => {
       const answer = { flags, ...(eventStreams && { eventStreams }) }
       const etag = `"${createHash('sha256').update(JSON.stringify(answer)).digest('base64url')}"`
       const headers = { ETag: etag }
-      return isKnown(request.headers['if-none-match'], etag)
+      return namesTag(request.headers['if-none-match'], etag)
         ? { status: 304, headers }
         : { headers, body: answer }
     }),
@@ -103,12 +104,6 @@ const flagOf = (
     ...(degraded && { degraded }),
   },
 })
-
-const isKnown = (header: string | undefined, etag: string): boolean =>
-  (header ?? '')
-    .split(',')
-    .map((tag) => tag.trim().replace(/^W\//, ''))
-    .some((tag) => tag === etag || tag === '*')
 
 /** Errors of JSON have a code of the protocol as well. */
 const asParseError = (error: unknown): unknown =>

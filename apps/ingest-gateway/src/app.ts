@@ -1,4 +1,9 @@
-import { createIngestQueue, createPersonChanges, createSyncProcessor } from '@waymark/pipeline'
+import {
+  createIngestQueue,
+  createPersonChanges,
+  createSyncProcessor,
+  createVisitorHash,
+} from '@waymark/pipeline'
 import { countStoredEvents, everyMs, type Platform, type Service } from '@waymark/service-kit'
 import { Router } from 'express'
 import { createCollectMessages } from './collect-messages.ts'
@@ -6,11 +11,13 @@ import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
 import { createIntake } from './intake.ts'
 import { createLimits } from './limits.ts'
+import { scriptRoutes } from './script-routes.ts'
 import { segmentRoutes } from './segment-routes.ts'
 import { createTrackEvents } from './track-events.ts'
 import { backfillRoute, trackRoute } from './track-routes.ts'
 
 const WATCH_SPOOL_MS = 1_000
+const SHARE_SALTS_MS = 60_000
 
 /** Accepts events and profile writes. What it answers with 2xx is durable. */
 export const createIngestGateway = (platform: Platform): Service => {
@@ -34,10 +41,11 @@ export const createIngestGateway = (platform: Platform): Service => {
     clock,
   })
   const limits = createLimits(platform)
+  const { shareSalts, hashVisitor } = createVisitorHash({ pool: db.pool, now: clock, purpose: 'pages' })
   return {
     router: Router(),
     routes: [
-      trackRoute({ apiKeys, limitRequests: limits.track, trackEvents }),
+      trackRoute({ apiKeys, limitRequests: limits.track, trackEvents, hashVisitor, clock }),
       identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
@@ -47,7 +55,11 @@ export const createIngestGateway = (platform: Platform): Service => {
         limitPeople: limits.people,
         collectMessages,
       }),
+      ...scriptRoutes(),
     ],
-    loops: [everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool)],
+    loops: [
+      everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool),
+      everyMs('visitor-salts', SHARE_SALTS_MS, shareSalts),
+    ],
   }
 }

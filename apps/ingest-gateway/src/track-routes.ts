@@ -6,7 +6,8 @@ import {
   MAX_TRACK_BODY_BYTES,
   trackEvents as trackOperation,
 } from '@waymark/contracts'
-import { readSentAt } from '@waymark/domain'
+import { dailyVisitorId, readSentAt } from '@waymark/domain'
+import type { VisitorHash } from '@waymark/pipeline'
 import {
   answerLateWith,
   chargeProject,
@@ -32,16 +33,23 @@ type Deps = {
   apiKeys: Platform['apiKeys']
   limitRequests: LimitRequests
   trackEvents: ReturnType<typeof createTrackEvents>
+  hashVisitor: VisitorHash['hashVisitor']
+  clock: () => number
 }
 
 /** New events: 202 when they are durable, with the sync selector 200 when they are stored. */
-export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
+export const trackRoute = ({ trackEvents, hashVisitor, clock, ...deps }: Deps): Route =>
   keyRoute(
     trackOperation,
     { ...deps, maxBodyBytes: MAX_TRACK_BODY_BYTES, numbers: 'any', beacons: true, work: 'ingestion' },
     async ({ apiKey, request, body }) => {
-      const tracked = parseTrackRequest(body.value)
       const sender = senderOf(apiKey, request)
+      const parsed = parseTrackRequest(body.value)
+      const tracked = isCookieless(request, sender)
+        ? withVisitor(parsed, () =>
+            hashVisitor(clock(), sender.projectId, sender.ip ?? '', sender.userAgent ?? ''),
+          )
+        : parsed
       const options = { ...intakeOptions(request, body), backfill: false }
       if (!wantsSync(request))
         return { status: 202, body: await trackEvents.enqueue(tracked, sender, options) }
@@ -55,7 +63,7 @@ export const trackRoute = ({ trackEvents, ...deps }: Deps): Route =>
  * Historical events, stored before the answer. Every conversion must have an eventId, which identifies it when the
  * backfill is repeated.
  */
-export const backfillRoute = ({ apiKeys, trackEvents }: Omit<Deps, 'limitRequests'>): Route =>
+export const backfillRoute = ({ apiKeys, trackEvents }: Pick<Deps, 'apiKeys' | 'trackEvents'>): Route =>
   keyRoute(
     backfillEvents,
     { apiKeys, maxBodyBytes: MAX_BACKFILL_BODY_BYTES, numbers: 'any' },
@@ -66,6 +74,28 @@ export const backfillRoute = ({ apiKeys, trackEvents }: Omit<Deps, 'limitRequest
       return { body: await trackEvents.process(tracked, senderOf(apiKey, request), options) }
     },
   )
+
+/** @throws AppError bad_request for another value, or a key of a server, which has the address of no visitor */
+const isCookieless = ({ url }: HttpRequest, { speaksForOthers }: Sender): boolean => {
+  const isAsked = selects('The query parameter cookieless', queryOf(url)?.get('cookieless') ?? undefined)
+  if (isAsked && speaksForOthers)
+    throw new AppError(
+      'bad_request',
+      'cookieless is for pages, with a key of kind pub; send a visitorId with a key of kind sec',
+    )
+  return isAsked
+}
+
+/** Gives events without a visitor the one whose hash is `hash`. */
+const withVisitor = (tracked: TrackRequest, hash: () => string): TrackRequest => {
+  const visitorId = dailyVisitorId(hash())
+  const complete = (raw: unknown): unknown => {
+    if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) return raw
+    const { visitorId: own } = raw as { visitorId?: unknown }
+    return (own ?? null) === null ? { ...raw, visitorId } : raw
+  }
+  return { ...tracked, rawEvents: tracked.rawEvents.map(complete) }
+}
 
 /** The allowed fields of a body with several events. */
 const BATCH_FIELDS = ['events', 'sentAt']

@@ -1,4 +1,4 @@
-import { cacheUserAgents, createIngestQueue } from '@waymark/pipeline'
+import { cacheUserAgents, createIngestQueue, createVisitorHash } from '@waymark/pipeline'
 import { createChangeNotices } from '@waymark/project-config'
 import { type CorePlatform, everyMs, type Service, untilStopped } from '@waymark/service-kit'
 import { Router } from 'express'
@@ -14,7 +14,6 @@ import { createLinkStore } from './link-store.ts'
 import { createProjectOptions } from './project-options.ts'
 import { createRedirects, redirectRoutes } from './redirect-route.ts'
 import { createVisitorReader } from './visitor.ts'
-import { createVisitorHash } from './visitor-hash.ts'
 
 /** `countryOf` returns the country of an address as ISO 3166-1 alpha-2, or `null`; defaults to the platform's. */
 type LinkRedirectorOptions = { countryOf?: (ip: string) => string | null }
@@ -62,7 +61,7 @@ export const createLinkRedirector = (
   const domains = createLinkDomains({ pool, cache, now: steadyClock })
   configChanges.watch(domains)
   const limits = createClickLimits({ totals, pool, log })
-  const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock })
+  const { shareSalts, hashVisitor } = createVisitorHash({ pool, now: clock, purpose: 'links' })
   const describeUserAgent = cacheUserAgents()
   const queue = createIngestQueue({ bus, db, log, now: steadyClock, lane: 'click-spool' })
   const clicks = createClickRecorder({

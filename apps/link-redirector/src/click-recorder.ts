@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
 import { hostOf, storableIp, type UserAgent } from '@waymark/domain'
-import { createBatcher, type IngestQueue, traceHeaders } from '@waymark/pipeline'
+import { createBatcher, type IngestQueue, traceHeaders, type VisitorHash } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
-import type { VisitorHash } from './visitor-hash.ts'
 
 /** A click as the request describes it. */
 export type Click = {

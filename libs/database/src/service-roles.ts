@@ -112,7 +112,10 @@ export type ServiceGrants = { tables: Grants; functions: readonly string[] }
 /** The services with a role, and their privileges. Everything else is refused. */
 export const serviceGrants = {
   'ingest-gateway': {
-    tables: merge(CONFIG, API_KEYS, STORE_EVENTS, { 'ingest.outbox': 'SELECT, INSERT' }),
+    tables: merge(CONFIG, API_KEYS, STORE_EVENTS, {
+      'ingest.outbox': 'SELECT, INSERT',
+      'link.visitor_salts': 'SELECT, INSERT',
+    }),
     functions: [CREATE_PARTITION],
   },
   'enrichment-consumer': { tables: merge(PROCESS, IDENTIFY), functions: [] },

@@ -143,8 +143,10 @@ export {
 } from './fairness/fair-queue.ts'
 export { type CheckedTraits, checkTraits, traitsProblem } from './identity/check-traits.ts'
 export {
+  dailyVisitorId,
   type Identity,
   type IdentityKind,
+  isDailyVisitor,
   type Link,
   type LinkPlan,
   laterLink,

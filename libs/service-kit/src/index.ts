@@ -10,6 +10,7 @@ export {
   variablesOf,
 } from './config.ts'
 export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
+export { namesTag, tagsIn } from './http/entity-tag.ts'
 export { readFormBody } from './http/form-body.ts'
 export { closeAtStop } from './http/http-server.ts'
 export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'

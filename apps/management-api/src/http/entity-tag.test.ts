@@ -1,6 +1,6 @@
-import type { HttpRequest } from '@waymark/service-kit'
+import { type HttpRequest, namesTag } from '@waymark/service-kit'
 import { describe, expect, it } from 'vitest'
-import { entityTagOf, matchRequirement, namesTag, taggedReply } from './entity-tag.ts'
+import { entityTagOf, matchRequirement, taggedReply } from './entity-tag.ts'
 
 describe('an entity tag', () => {
   const tag = entityTagOf({ name: 'a', at: new Date(0), list: [{ x: 1, y: 2 }] })

@@ -1,16 +1,10 @@
 import { createHash } from 'node:crypto'
 import { AppError } from '@waymark/contracts'
-import type { HttpRequest, Reply } from '@waymark/service-kit'
-
-const TAG = /(?:W\/)?"[^"]*"/g
+import { type HttpRequest, namesTag, type Reply, tagsIn } from '@waymark/service-kit'
 
 /** The `ETag` of a version. It does not depend on the order of fields or on the process. */
 export const entityTagOf = (version: unknown): string =>
   `"${createHash('sha256').update(JSON.stringify(version, inOrder)).digest('base64url').slice(0, 22)}"`
-
-/** Whether a header lists an entity tag, weak or strong, as `If-None-Match` is compared. */
-export const namesTag = (header: string | undefined, tag: string): boolean =>
-  header !== undefined && (isAny(header) || tagsIn(header).some((given) => given.replace(/^W\//, '') === tag))
 
 /**
  * Creates the check of an `If-Match` header. Call it with the version before the change.
@@ -24,8 +18,6 @@ export const matchRequirement =
   }
 
 const isAny = (header: string): boolean => header.trim() === '*'
-
-const tagsIn = (header: string): string[] => header.match(TAG) ?? []
 
 // PostgreSQL does not keep the order of JSON fields.
 const inOrder = (_name: string, value: unknown): unknown =>

@@ -16,7 +16,20 @@ const SyncQuery = Type.Object({
     }),
   ),
 })
-const TrackQuery = Type.Object({ ...SyncQuery.properties, ...BeaconQuery.properties })
+const IdentifyQuery = Type.Object({ ...SyncQuery.properties, ...BeaconQuery.properties })
+const TrackQuery = Type.Object({
+  ...IdentifyQuery.properties,
+  cookieless: Type.Optional(
+    Type.Unsafe<'1' | 'true'>({
+      type: 'string',
+      enum: ['1', 'true'],
+      description:
+        '`1` or `true`: events without a `visitorId` get one from a hash of address, user agent and project, whose salt ' +
+        'is deleted after the day. Such a visitor has no profile. Only with a key of kind `pub`, because a server has the ' +
+        'address of none.',
+    }),
+  ),
+})
 const BackfillQuery = Type.Object({
   sync: Type.Optional(Type.String({ description: 'Ignored: a backfill is always synchronous.' })),
 })
@@ -104,7 +117,7 @@ export const identify = defineOperation({
     'traits that do not fit. Pages may send it like events: see `POST /api/v1/t`.',
   access: { by: 'key', scope: 'events:write' },
   limited: true,
-  query: TrackQuery,
+  query: IdentifyQuery,
   headers: syncHeader,
   body: IdentifyRequest,
   answers: {

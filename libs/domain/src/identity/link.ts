@@ -5,6 +5,14 @@ export type IdentityKind = 'visitor' | 'user'
 /** An id of a person in a project. */
 export type Identity = { projectId: string; kind: IdentityKind; value: string }
 
+const DAILY_PREFIX = 'wm:day:'
+
+/** The id of a visitor of one day, of whom nothing but a hash is known. */
+export const dailyVisitorId = (hash: string): string => DAILY_PREFIX + hash
+
+/** Whether an id is one of `dailyVisitorId`. Such a visitor has no profile, because nobody returns with the id. */
+export const isDailyVisitor = (visitorId: string): boolean => visitorId.startsWith(DAILY_PREFIX)
+
 /** The identify call that linked a visitor to its user: when it was received or, for one of the past, when it happened (RFC 3339), and its record id. */
 export type Link = { at: string; by: string }
 

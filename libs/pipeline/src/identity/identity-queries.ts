@@ -1,5 +1,5 @@
 import { bulkColumns } from '@waymark/database'
-import { type Identity, type IdentityKind, type Link, profileIdOf } from '@waymark/domain'
+import { type Identity, type IdentityKind, isDailyVisitor, type Link, profileIdOf } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 import { joinErasure } from '../erasure/index.ts'
 
@@ -130,7 +130,7 @@ const CREATE = `
 
 /**
  * The profile ids of events, in the order of `people`: the user's if there is a `userId`, else the visitor's. `null`
- * without both ids, or when the person was erased after the event was received. Creates missing profiles. It is not
+ * without both ids, for the visitor of a day, or when the person was erased after the event was received. Creates missing profiles. It is not
  * cached, so that it sees every identify that was answered before.
  */
 export const resolveProfiles = async (
@@ -171,7 +171,8 @@ const isLater = (a: string | null, b: string | null): boolean =>
 
 const identityIn = ({ projectId, visitorId, userId }: PersonRef): Identity | undefined => {
   if (typeof userId === 'string') return { projectId, kind: 'user', value: userId }
-  return typeof visitorId === 'string' ? { projectId, kind: 'visitor', value: visitorId } : undefined
+  if (typeof visitorId !== 'string' || isDailyVisitor(visitorId)) return undefined
+  return { projectId, kind: 'visitor', value: visitorId }
 }
 
 const keyOf = ({ projectId, kind, value }: Identity): string => `${projectId}/${kind}/${value}`

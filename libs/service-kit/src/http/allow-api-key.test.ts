@@ -182,7 +182,7 @@ describe('a request of a page that cannot set headers', () => {
     const [status, body] = await replyOf(await post('/api/v1/t?apiKey=pub-key&x=1', '{}'))
     expect([status, body]).toEqual([
       400,
-      { error: 'x is not a known query parameter; allowed: sync, apiKey' },
+      { error: 'x is not a known query parameter; allowed: sync, apiKey, cookieless' },
     ])
   })
 

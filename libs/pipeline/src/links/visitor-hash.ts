@@ -6,11 +6,19 @@ import { shareSalts } from './visitor-salt-queries.ts'
 const DAY_MS = 24 * 60 * 60_000
 const HASH_LENGTH = 22
 
+type VisitorHashDeps = {
+  pool: Pool
+  /** The clock in ms. */
+  now: () => number
+  /** Keeps the visitors of links and those of pages apart, so that nobody can join them. */
+  purpose: 'links' | 'pages'
+}
+
 /**
  * Distinguishes the visitors of a day without identifying them: hashes address and user agent with the day's salt, which
  * processes share through the database and which is deleted afterwards. Until it is read, this process uses its own salt.
  */
-export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number }) => {
+export const createVisitorHash = ({ pool, now, purpose }: VisitorHashDeps) => {
   const salts = new LRUCache<string, string>({ max: 4 })
   const shared = new Set<string>()
   const saltOf = (day: string): string => {
@@ -34,7 +42,7 @@ export const createVisitorHash = ({ pool, now }: { pool: Pool; now: () => number
     },
     /** The hash of a project's visitor for the day of `atMs`. */
     hashVisitor: (atMs: number, projectId: string, ip: string, userAgent: string): string => {
-      const text = `${saltOf(dayOf(atMs))}\n${projectId}\n${ip}\n${userAgent}`
+      const text = `${saltOf(dayOf(atMs))}\n${purpose}\n${projectId}\n${ip}\n${userAgent}`
       return hash('sha256', text, 'base64url').slice(0, HASH_LENGTH)
     },
   }
