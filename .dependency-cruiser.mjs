@@ -44,6 +44,13 @@ export default {
       to: { path: '^apps/', pathNot: '^apps/$1/' },
     },
     {
+      name: 'client-imports-no-other-package',
+      comment: 'It is published by itself. Its types are generated from the contracts.',
+      severity: 'error',
+      from: { path: '^libs/client/', pathNot: `${TESTS}|^libs/client/generate\\.ts$` },
+      to: { path: '^(apps|libs|tools)/', pathNot: '^libs/client/' },
+    },
+    {
       name: 'adapters-do-not-import-each-other',
       severity: 'error',
       from: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: TESTS },

@@ -14,6 +14,12 @@ const vitest = (project, folder) => ({
   options: { cwd: '{workspaceRoot}' },
 })
 
+/** Packages that import types that are generated from the description of the API, and what generates them. */
+const GENERATED_TYPES = {
+  'apps/console': 'apps/console/generate.ts',
+  'libs/client': 'libs/client/generate.ts',
+}
+
 /** The targets of a package, by the files that it has. A folder of tests may be a project of its own (`tests/project.json`). */
 const targetsOf = (workspaceRoot, root, separateTests) => {
   const tests = path.basename(root) === 'tests' ? root : separateTests ? undefined : `${root}/tests`
@@ -21,8 +27,8 @@ const targetsOf = (workspaceRoot, root, separateTests) => {
   const configured = [root, path.dirname(root)].find((folder) =>
     existsSync(path.join(workspaceRoot, folder, 'tsconfig.json')),
   )
-  // The console imports types that are generated from the description of the API.
-  const generate = root === 'apps/console' ? `node ${root}/generate.ts && ` : ''
+  const generator = GENERATED_TYPES[root]
+  const generate = generator ? `node ${generator} && ` : ''
   targets.typecheck = {
     command: `${generate}tsc -p ${configured}`,
     options: { cwd: '{workspaceRoot}' },

@@ -120,6 +120,12 @@ describe('the boundaries', () => {
       'pipeline-imports-no-layer-above',
     ],
     [
+      'the client on the contracts',
+      'libs/client/src/more.ts',
+      '@waymark/contracts',
+      'client-imports-no-other-package',
+    ],
+    [
       'an adapter on another',
       'libs/event-bus/src/more.ts',
       '@waymark/cache',
