@@ -17,6 +17,7 @@ const vitest = (project, folder) => ({
 /** Packages that import types that are generated from the description of the API, and what generates them. */
 const GENERATED_TYPES = {
   'apps/console': 'apps/console/generate.ts',
+  'apps/cli': 'libs/client/generate.ts',
   'libs/client': 'libs/client/generate.ts',
 }
 

@@ -2,3 +2,4 @@ export { type Client, type ClientOptions, createClient } from './create-client.t
 export { ApiError, ConnectionError, type ErrorBody, type FieldProblem, isApiError } from './errors.ts'
 export type { operations, paths } from './generated/api.d.ts'
 export type { RetryOptions } from './retry.ts'
+export { createTracker, type EventDetails, type Tracker } from './tracker.ts'

@@ -1,8 +1,15 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Constellation, startStandalone } from '@waymark/testing'
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, expect, expectTypeOf, it } from 'vitest'
-import { ApiError, type Client, ConnectionError, createClient, isApiError } from '../src/index.ts'
+import {
+  ApiError,
+  type Client,
+  ConnectionError,
+  createClient,
+  createTracker,
+  isApiError,
+} from '../src/index.ts'
 
 let waymark: Constellation
 let client: Client
@@ -42,6 +49,21 @@ it('sends events, which get an id', async () => {
   ])
 })
 
+it('sends events of a catalog, whose properties are typed', async () => {
+  type Events = { typed_event: { total: number } }
+  const track = createTracker<Events>(client)
+  await track('typed_event', { total: 1 }, { userId: 'ann' })
+  // @ts-expect-error: the property is misspelled
+  const misspelled = () => track('typed_event', { totl: 1 }, { userId: 'ann' })
+  expectTypeOf(misspelled).toBeFunction()
+  await eventually('the event is stored', async () => {
+    const { data } = await client.get('/api/projects/{projectId}/events', {
+      params: { path: project, query: { eventName: 'typed_event' } },
+    })
+    return data.length === 1
+  })
+})
+
 it('reads a list page by page', async () => {
   const names = ['one', 'two', 'three'].map((name) => `Segment ${name}`)
   for (const [index, name] of names.entries())
@@ -50,7 +72,7 @@ it('reads a list page by page', async () => {
       body: {
         key: `segment-${index}`,
         name,
-        condition: { filters: [{ property: 'traits.plan', operator: 'eq', value: 'pro' }] },
+        condition: { filters: [{ property: 'traits.plan', op: 'eq', value: 'pro' }] },
       },
     })
   const found: string[] = []
@@ -114,7 +136,7 @@ it('gives a repeated redemption the answer of the first one', async () => {
     },
   })
   const redeemed = await losing.post('/api/v1/coupons/redeem', { body: { code: 'ONCE', userId: 'ann' } })
-  expect(redeemed).toMatchObject({ code: 'ONCE' })
+  expect(redeemed).toMatchObject({ coupon: { code: 'ONCE' } })
   expect(answers).toBe(2)
 })
 

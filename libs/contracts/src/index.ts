@@ -2,6 +2,15 @@ export type { AccountMailKind } from './account-mail.ts'
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode, storeUnavailable } from './app-error.ts'
 export { CLIENT_TIME_WORDS, readClientTime, rfc3339OfClientTime } from './client-time.ts'
+export {
+  type ConfigurationKind,
+  type ConfigurationResource,
+  configurationFields,
+  configurationKinds,
+  configurationResources,
+  configurationView,
+  notConfiguration,
+} from './configuration.ts'
 export * from './coupon.ts'
 export { currencyOf } from './currency.ts'
 export type {

@@ -52,7 +52,7 @@ export const allSections = async (): Promise<Section[]> => {
 const defaultPorts = async (apps: readonly string[]): Promise<string> => {
   const ports = await Promise.all(
     apps
-      .filter((app) => app !== 'standalone' && app !== 'console')
+      .filter((app) => !['standalone', 'console', 'cli'].includes(app))
       .map(async (app) => {
         const source = await readFile(path.join(ROOT, 'apps', app, 'src/main.ts'), 'utf8')
         const port = /\bport: (\d+)/.exec(source)?.[1]

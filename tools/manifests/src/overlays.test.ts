@@ -14,7 +14,7 @@ import {
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const SERVICES = readdirSync(path.join(ROOT, 'apps'), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory() && !['standalone', 'console'].includes(entry.name))
+  .filter((entry) => entry.isDirectory() && !['standalone', 'console', 'cli'].includes(entry.name))
   .map(({ name }) => name)
 const CONSUMERS = SERVICES.filter((name) => name.endsWith('-consumer') || name === 'webhook-dispatcher')
 const OVERLAYS = ['local', 'production', 'operators'] as const

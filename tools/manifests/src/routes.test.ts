@@ -10,7 +10,7 @@ const textOf = (name: string): string => readFileSync(path.join(ROOT, name), 'ut
 /** The names that each app imports from the contracts. */
 const imports = new Map(
   readdirSync(path.join(ROOT, 'apps'))
-    .filter((app) => app !== 'standalone' && app !== 'console')
+    .filter((app) => !['standalone', 'console', 'cli'].includes(app))
     .map((app): [string, string] => {
       const sources = readdirSync(path.join(ROOT, 'apps', app, 'src'), { recursive: true, encoding: 'utf8' })
         .filter((name) => /(?<!\.test)\.ts$/.test(name))

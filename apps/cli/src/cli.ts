@@ -1,0 +1,90 @@
+import { Command, CommanderError } from 'commander'
+import manifest from '../package.json' with { type: 'json' }
+import { addConfigurationCommands } from './commands/configuration.ts'
+import { addCouponCommands } from './commands/coupons.ts'
+import { addDoctorCommand } from './commands/doctor.ts'
+import { addEventCommands } from './commands/events.ts'
+import { addFlagCommands } from './commands/flags.ts'
+import { addKeyCommands } from './commands/keys.ts'
+import { addLinkCommands } from './commands/links.ts'
+import { addLoginCommands } from './commands/login.ts'
+import { addProjectCommands } from './commands/projects.ts'
+import { addQueryCommands } from './commands/query.ts'
+import { completionScript, shells } from './completion.ts'
+import { type Context, createContext, DEFAULT_URL, type GlobalOptions, type Io } from './context.ts'
+import { CliError, EXIT, exitCodeOf, messageOf } from './exit-codes.ts'
+
+/** The version of the command. */
+export const VERSION = manifest.version
+
+/** Adds commands to the program. `run` wraps an action, which gets the context and its arguments and options. */
+export type AddCommands = (program: Command, run: Run) => void
+export type Run = <A extends unknown[]>(
+  action: (context: Context, ...args: A) => Promise<void>,
+) => (...args: [...A, ...unknown[]]) => Promise<void>
+
+/** Runs the command with arguments. Resolves to its exit code and never rejects. */
+export const runCli = async (argv: readonly string[], io: Io): Promise<number> => {
+  try {
+    await createProgram(io).parseAsync(argv, { from: 'user' })
+    return EXIT.ok
+  } catch (error) {
+    // What is wrong with the arguments was written already.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
+    if (io.signal.aborted) return EXIT.ok
+    const isEmpty = error instanceof CliError && error.message === ''
+    if (!isEmpty) io.stderr.write(`${messageOf(error)}\n`)
+    return exitCodeOf(error)
+  }
+}
+
+/** The program with all its commands. */
+export const createProgram = (io: Io): Command => {
+  const program = new Command('waymark')
+    .description(
+      'Works with a Waymark installation: events, queries, flags, links, coupons and configuration.',
+    )
+    .version(VERSION)
+    .option(
+      '--url <url>',
+      `the address of Waymark (WAYMARK_URL; default: that of the login, or ${DEFAULT_URL})`,
+    )
+    .option('--project <id or name>', 'the project (WAYMARK_PROJECT; default: the only one)')
+    .option('--json', 'print JSON')
+    .option('--csv', 'print lists as CSV')
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => io.stdout.write(text),
+      writeErr: (text) => io.stderr.write(text),
+    })
+    .showSuggestionAfterError()
+  const run: Run =
+    (action) =>
+    async (...args) => {
+      const options = program.opts<GlobalOptions>()
+      if (options.json && options.csv) throw new CliError('Choose one of --json and --csv')
+      await action(createContext(io, options), ...(args as never))
+    }
+  for (const add of COMMANDS) add(program, run)
+  program
+    .command('completion')
+    .description('print a script that completes the commands in your shell')
+    .argument('<shell>', shells.join(', '))
+    .action((shell: string) => {
+      io.stdout.write(completionScript(program, shell))
+    })
+  return program
+}
+
+const COMMANDS: readonly AddCommands[] = [
+  addLoginCommands,
+  addProjectCommands,
+  addEventCommands,
+  addQueryCommands,
+  addFlagCommands,
+  addLinkCommands,
+  addCouponCommands,
+  addKeyCommands,
+  addDoctorCommand,
+  addConfigurationCommands,
+]
