@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander'
-import manifest from '../package.json' with { type: 'json' }
+import type { AddCommands, Run } from './command.ts'
 import { addConfigurationCommands } from './commands/configuration.ts'
 import { addCouponCommands } from './commands/coupons.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -8,20 +8,13 @@ import { addFlagCommands } from './commands/flags.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLinkCommands } from './commands/links.ts'
 import { addLoginCommands } from './commands/login.ts'
+import { addMcpCommand } from './commands/mcp.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addQueryCommands } from './commands/query.ts'
 import { completionScript, shells } from './completion.ts'
-import { type Context, createContext, DEFAULT_URL, type GlobalOptions, type Io } from './context.ts'
+import { createContext, DEFAULT_URL, type GlobalOptions, type Io } from './context.ts'
 import { CliError, EXIT, exitCodeOf, messageOf } from './exit-codes.ts'
-
-/** The version of the command. */
-export const VERSION = manifest.version
-
-/** Adds commands to the program. `run` wraps an action, which gets the context and its arguments and options. */
-export type AddCommands = (program: Command, run: Run) => void
-export type Run = <A extends unknown[]>(
-  action: (context: Context, ...args: A) => Promise<void>,
-) => (...args: [...A, ...unknown[]]) => Promise<void>
+import { VERSION } from './version.ts'
 
 /** Runs the command with arguments. Resolves to its exit code and never rejects. */
 export const runCli = async (argv: readonly string[], io: Io): Promise<number> => {
@@ -87,4 +80,5 @@ const COMMANDS: readonly AddCommands[] = [
   addKeyCommands,
   addDoctorCommand,
   addConfigurationCommands,
+  addMcpCommand,
 ]

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 import { applyChange } from '../configuration/apply.ts'
 import { type FileItem, readFiles, writeFiles } from '../configuration/files.ts'
 import { keyOf, type Lock, readLock, writeLock } from '../configuration/lock.ts'

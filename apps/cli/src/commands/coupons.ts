@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Client } from '@waymark/client'
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 

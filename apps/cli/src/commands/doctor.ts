@@ -1,8 +1,9 @@
 import { type Client, ConnectionError } from '@waymark/client'
-import { type AddCommands, VERSION } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 import { type Context, DEFAULT_URL, type Io } from '../context.ts'
 import { readCredentials } from '../credentials.ts'
 import { CliError, EXIT, messageOf } from '../exit-codes.ts'
+import { VERSION } from '../version.ts'
 
 /** What a check found. */
 type Finding = { check: string; status: 'ok' | 'warning' | 'problem'; message: string }

@@ -1,4 +1,4 @@
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 import { CliError } from '../exit-codes.ts'
 
 type KeyOptions = { kind: string; scope: string[]; env: string; requestsPerMinute?: string; origin: string[] }

@@ -1,4 +1,4 @@
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 
 type LinkOptions = { code?: string; campaign?: string; tag: string[]; domain?: string; expires?: string }
 

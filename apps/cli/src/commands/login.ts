@@ -1,4 +1,4 @@
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 import { clientFor, DEFAULT_URL } from '../context.ts'
 import { readCredentials, removeCredentials, writeCredentials } from '../credentials.ts'
 import { CliError } from '../exit-codes.ts'

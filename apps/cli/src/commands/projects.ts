@@ -1,4 +1,4 @@
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 
 /** `waymark projects` */
 export const addProjectCommands: AddCommands = (program, run) => {

@@ -1,4 +1,4 @@
-import type { AddCommands } from '../cli.ts'
+import type { AddCommands } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError } from '../exit-codes.ts'
 import type { Row } from '../output.ts'

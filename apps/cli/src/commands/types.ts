@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { type CatalogEntry, catalogSchema, catalogTypes } from '../catalog-types.ts'
-import type { Run } from '../cli.ts'
+import type { Run } from '../command.ts'
 import type { Context } from '../context.ts'
 
 type TypesOptions = { out: string; schema?: string }
