@@ -17,11 +17,6 @@ const ALLOWED = [
   /^libs\/testing\/src\/(eventually|until-available|within-one-day)\.ts$/,
   // A slow network, and what watches and counts a test run.
   /^libs\/testing\/src\/(tcp-proxy|summary-reporter|run-counts)\.ts$/,
-  // They still measure or sleep: replace that, and remove them here.
-  /^apps\/(decision-service\/tests\/edits|management-api\/tests\/coupons)\.test\.ts$/,
-  /^apps\/webhook-dispatcher\/tests\/(power-cut|send-deliveries)\.test\.ts$/,
-  /^libs\/database\/tests\/(embedded-postgres|migrate)\.test\.ts$/,
-  /^libs\/(pipeline\/tests\/ingest-queue|project-config\/tests\/demo-project)\.test\.ts$/,
   // It measures the memory of tests in `chaos`.
   /^libs\/testing\/src\/used-memory\.ts$/,
 ]
