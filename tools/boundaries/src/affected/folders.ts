@@ -1,4 +1,4 @@
-import { nx, readProjects } from './nx-projects.ts'
+import { nx, readGraph } from './nx-projects.ts'
 
 // Prints the folders of the tests that a change since a commit can break: `folders.ts unit|integration|browser <base>`.
 
@@ -7,7 +7,7 @@ if (base === '') throw new Error('Usage: npm run affected:folders -- unit|integr
 const affected = new Set(
   JSON.parse(nx('show', 'projects', '--affected', `--base=${base}`, '--json')) as string[],
 )
-for (const { name, root, targets } of readProjects()) {
+for (const { name, root, targets } of readGraph().projects) {
   if (!affected.has(name) || !targets.includes(target)) continue
   const tests = root.endsWith('/tests') ? root : `${root}/tests`
   process.stdout.write(`${target === 'unit' ? `${root}/src` : tests}/\n`)

@@ -11,22 +11,37 @@ export const ROOT = path.resolve(import.meta.dirname, '../../../..')
 export const nx = (...args: string[]): string =>
   execFileSync('npx', ['nx', ...args], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
 
-/** All projects with the names of their targets. */
-export const readProjects = (): (Project & { targets: string[] })[] => {
+type NxProject = Project & { targets: string[] }
+type GraphFile = {
+  graph: {
+    nodes: Record<string, { data: { root: string; implicitDependencies?: string[]; targets?: object } }>
+    dependencies: Record<string, { target: string }[]>
+  }
+}
+
+/** All projects with the names of their targets, and their direct dependencies, by which Nx finds what is affected. */
+export const readGraph = (): { projects: NxProject[]; dependencies: Map<string, Set<string>> } => {
   const folder = mkdtempSync(path.join(tmpdir(), 'waymark-graph-'))
   const file = path.join(folder, 'graph.json')
   nx('graph', `--file=${file}`)
-  const { graph } = JSON.parse(readFileSync(file, 'utf8')) as {
-    graph: {
-      nodes: Record<string, { data: { root: string; implicitDependencies?: string[]; targets?: object } }>
-    }
-  }
+  const { graph } = JSON.parse(readFileSync(file, 'utf8')) as GraphFile
   rmSync(folder, { recursive: true })
-  return Object.entries(graph.nodes).map(([name, { data }]) => ({
+  const projects = Object.entries(graph.nodes).map(([name, { data }]) => ({
     name,
     root: data.root,
     // One with an exclamation mark is removed instead.
     implicit: (data.implicitDependencies ?? []).filter((one) => !one.startsWith('!')),
     targets: Object.keys(data.targets ?? {}),
   }))
+  const dependencies = new Map(
+    projects.map(({ name }) => [
+      name,
+      new Set(
+        (graph.dependencies[name] ?? [])
+          .map(({ target }) => target)
+          .filter((target) => target in graph.nodes),
+      ),
+    ]),
+  )
+  return { projects, dependencies }
 }
