@@ -79,24 +79,25 @@ describe.skipIf(!services)('GET /s/{code}', () => {
   })
 
   it('flags bots and prefetches without counting them; a person counts once a day', async () => {
-    await withinOneDay()
-    const { id, code } = await addLink(world)
-    const visit = (headers: Record<string, string>) => here.get(`/s/${code}`, { headers })
-    await visit({ 'User-Agent': BOT })
-    await visit({ 'User-Agent': DESKTOP, 'Sec-Purpose': 'prefetch;prerender' })
-    await visit({ 'User-Agent': DESKTOP, Purpose: 'prefetch' })
-    await visit({ 'User-Agent': DESKTOP, 'X-Moz': 'prefetch' })
-    for (let n = 0; n < 3; n++) await visit({ 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.1' })
-    // The same person in another process.
-    await there.get(`/s/${code}`, {
-      headers: { 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.1' },
+    await withinOneDay(async () => {
+      const { id, code } = await addLink(world)
+      const visit = (headers: Record<string, string>) => here.get(`/s/${code}`, { headers })
+      await visit({ 'User-Agent': BOT })
+      await visit({ 'User-Agent': DESKTOP, 'Sec-Purpose': 'prefetch;prerender' })
+      await visit({ 'User-Agent': DESKTOP, Purpose: 'prefetch' })
+      await visit({ 'User-Agent': DESKTOP, 'X-Moz': 'prefetch' })
+      for (let n = 0; n < 3; n++) await visit({ 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.1' })
+      // The same person in another process.
+      await there.get(`/s/${code}`, {
+        headers: { 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.1' },
+      })
+      await visit({ 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.2' })
+      const counts = await eventually('all are stored', async () => {
+        const found = await countsOf(id)
+        return found !== null && found.clicks + found.botClicks === 9n && found
+      })
+      expect(counts).toMatchObject({ clicks: 5n, botClicks: 4n, uniqueVisitors: 2n })
     })
-    await visit({ 'User-Agent': DESKTOP, 'X-Forwarded-For': '198.51.100.2' })
-    const counts = await eventually('all are stored', async () => {
-      const found = await countsOf(id)
-      return found !== null && found.clicks + found.botClicks === 9n && found
-    })
-    expect(counts).toMatchObject({ clicks: 5n, botClicks: 4n, uniqueVisitors: 2n })
   })
 
   it.each([

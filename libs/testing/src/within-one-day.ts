@@ -1,10 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+const today = (): string => new Date().toISOString().slice(0, 10)
 
-const DAY_MS = 86_400_000
-const MARGIN_MS = 60_000
-
-/** Waits for the next day in UTC if less than a minute of this one is left, for what must happen on one day. */
-export const withinOneDay = async (): Promise<void> => {
-  const left = DAY_MS - (Date.now() % DAY_MS)
-  if (left < MARGIN_MS) await sleep(left)
+/**
+ * Runs what must happen on one day in UTC, and runs it again if the day has changed meanwhile. Each run must create what it
+ * counts. Returns the result of the last run, or throws its error.
+ */
+export const withinOneDay = async <T>(work: () => Promise<T>): Promise<T> => {
+  for (;;) {
+    const day = today()
+    const [outcome] = await Promise.allSettled([work()])
+    if (today() !== day) continue
+    if (outcome.status === 'rejected') throw outcome.reason
+    return outcome.value
+  }
 }

@@ -14,7 +14,7 @@ const ALLOWED = [
   /^tools\/(bench|chaos)\//,
   /\.chaos\.test\.ts$/,
   // They wait for a condition, and give up after a minute.
-  /^libs\/testing\/src\/(eventually|until-available|within-one-day)\.ts$/,
+  /^libs\/testing\/src\/(eventually|until-available)\.ts$/,
   // A slow network, and what watches and counts a test run.
   /^libs\/testing\/src\/(tcp-proxy|summary-reporter|run-counts)\.ts$/,
   // It measures the memory of tests in `chaos`.

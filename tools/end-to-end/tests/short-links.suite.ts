@@ -334,69 +334,71 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
     })
 
     it('counts clicks, visitors, devices and referrers', async () => {
-      await withinOneDay()
-      const link = await create({})
-      for (const referrer of ['https://a.example/x', 'https://a.example/y', 'https://b.example/']) {
+      await withinOneDay(async () => {
+        const link = await create({})
+        for (const referrer of ['https://a.example/x', 'https://a.example/y', 'https://b.example/']) {
+          await waymark.request(`/s/${link.code}`, {
+            redirect: 'manual',
+            headers: { 'User-Agent': DESKTOP, Referer: referrer },
+          })
+        }
         await waymark.request(`/s/${link.code}`, {
           redirect: 'manual',
-          headers: { 'User-Agent': DESKTOP, Referer: referrer },
+          headers: { 'User-Agent': 'Googlebot/2.1' },
         })
-      }
-      await waymark.request(`/s/${link.code}`, {
-        redirect: 'manual',
-        headers: { 'User-Agent': 'Googlebot/2.1' },
+        const stats = await eventually('all clicks are counted', async () => {
+          const found = await statsOf(link.id)
+          return (found.clicks as number) + (found.botClicks as number) === 4 && found
+        })
+        const day = new Date().toISOString().slice(0, 10)
+        expect(stats).toMatchObject({
+          clicks: 3,
+          botClicks: 1,
+          uniqueVisitors: 1,
+          days: [{ day, clicks: 3, botClicks: 1, uniqueVisitors: 1 }],
+          countries: [],
+          devices: [{ device: 'desktop', clicks: 3 }],
+          referrers: [
+            { referrer: 'a.example', clicks: 2 },
+            { referrer: 'b.example', clicks: 1 },
+          ],
+        })
+        expect((await manage('GET', `links/${link.id}`)).body).toMatchObject({
+          clicks: 3,
+          botClicks: 1,
+          uniqueVisitors: 1,
+          lastClickedAt: expect.any(String),
+        })
+        const campaign = `counted together ${randomUUID()}`
+        const withCampaign = await create({ campaign })
+        const another = await create({ campaign })
+        for (const { code } of [withCampaign, another, another])
+          await waymark.request(`/s/${code}`, { redirect: 'manual', headers: { 'User-Agent': DESKTOP } })
+        const campaignsOn = async (query: string) => {
+          const { campaigns } = (await manage('GET', `link-campaigns?${query}`)).body as { campaigns: Json[] }
+          return campaigns
+        }
+        const counted = await eventually('the clicks of both links are counted', async () => {
+          const found = (await campaignsOn('')).find((one) => one.campaign === campaign)
+          return found?.clicks === 3 && found
+        })
+        const none = { conversions: 0, revenue: [] }
+        expect(counted).toEqual({
+          campaign,
+          ...{ links: 2, clicks: 3, uniqueVisitors: 2 },
+          conversions: { firstTouch: none, lastTouch: none },
+        })
+        const summer = (await campaignsOn('')).find(({ campaign }) => campaign === 'summer')
+        expect(summer?.conversions).toMatchObject({
+          lastTouch: { revenue: [{ currency: 'EUR', amount: 4_990 }] },
+        })
+        expect((await campaignsOn('from=2020-01-01&to=2020-01-02')).every(({ clicks }) => clicks === 0)).toBe(
+          true,
+        )
+        expect((await manage('GET', 'link-campaigns?from=2026-02-01&to=2026-01-01')).status).toBe(422)
+        for (const query of ['from=2026-02-01&to=2026-01-01', 'from=2020-01-01&to=2026-01-01', 'from=monday'])
+          expect((await manage('GET', `links/${link.id}/stats?${query}`)).status, query).toBe(422)
       })
-      const stats = await eventually('all clicks are counted', async () => {
-        const found = await statsOf(link.id)
-        return (found.clicks as number) + (found.botClicks as number) === 4 && found
-      })
-      const day = new Date().toISOString().slice(0, 10)
-      expect(stats).toMatchObject({
-        clicks: 3,
-        botClicks: 1,
-        uniqueVisitors: 1,
-        days: [{ day, clicks: 3, botClicks: 1, uniqueVisitors: 1 }],
-        countries: [],
-        devices: [{ device: 'desktop', clicks: 3 }],
-        referrers: [
-          { referrer: 'a.example', clicks: 2 },
-          { referrer: 'b.example', clicks: 1 },
-        ],
-      })
-      expect((await manage('GET', `links/${link.id}`)).body).toMatchObject({
-        clicks: 3,
-        botClicks: 1,
-        uniqueVisitors: 1,
-        lastClickedAt: expect.any(String),
-      })
-      const withCampaign = await create({ campaign: 'counted together' })
-      const another = await create({ campaign: 'counted together' })
-      for (const { code } of [withCampaign, another, another])
-        await waymark.request(`/s/${code}`, { redirect: 'manual', headers: { 'User-Agent': DESKTOP } })
-      const campaignsOn = async (query: string) => {
-        const { campaigns } = (await manage('GET', `link-campaigns?${query}`)).body as { campaigns: Json[] }
-        return campaigns
-      }
-      const counted = await eventually('the clicks of both links are counted', async () => {
-        const found = (await campaignsOn('')).find(({ campaign }) => campaign === 'counted together')
-        return found?.clicks === 3 && found
-      })
-      const none = { conversions: 0, revenue: [] }
-      expect(counted).toEqual({
-        campaign: 'counted together',
-        ...{ links: 2, clicks: 3, uniqueVisitors: 2 },
-        conversions: { firstTouch: none, lastTouch: none },
-      })
-      const summer = (await campaignsOn('')).find(({ campaign }) => campaign === 'summer')
-      expect(summer?.conversions).toMatchObject({
-        lastTouch: { revenue: [{ currency: 'EUR', amount: 4_990 }] },
-      })
-      expect((await campaignsOn('from=2020-01-01&to=2020-01-02')).every(({ clicks }) => clicks === 0)).toBe(
-        true,
-      )
-      expect((await manage('GET', 'link-campaigns?from=2026-02-01&to=2026-01-01')).status).toBe(422)
-      for (const query of ['from=2026-02-01&to=2026-01-01', 'from=2020-01-01&to=2026-01-01', 'from=monday'])
-        expect((await manage('GET', `links/${link.id}/stats?${query}`)).status, query).toBe(422)
     })
   })
 }
