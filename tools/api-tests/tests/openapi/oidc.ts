@@ -106,7 +106,7 @@ const form = (token: string): Call => ({
 
 /** A call that was made as often as is allowed. */
 const exhausted = async (world: World, operation: Operation, call: Call, times: number): Promise<Call> => {
-  for (let n = 1; n <= times; n += 1) await world.call(operation, call)
+  await world.countUses(times, () => world.call(operation, call))
   return call
 }
 

@@ -19,7 +19,14 @@ import { generateAccessToken, generateToken, hashPassword } from '@waymark/domai
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
 import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/project-config'
-import { createScope, embeddedPlatform, limitsConfig, readConfig, startService } from '@waymark/service-kit'
+import {
+  createScope,
+  embeddedPlatform,
+  limitsConfig,
+  type Platform,
+  readConfig,
+  startService,
+} from '@waymark/service-kit'
 import { createAllServices } from '@waymark/standalone'
 import {
   anIngestRecord,
@@ -42,7 +49,7 @@ export type Call = {
   params?: Record<string, string>
   query?: Record<string, string>
   headers?: Record<string, string>
-  /** Sent unchanged if it is a string, otherwise as JSON. */
+  /** Sent unchanged if it is a string or bytes, otherwise as JSON. */
   body?: unknown
   /** The key to send, `null` for none. */
   key?: string | null
@@ -99,6 +106,8 @@ export type World = {
   challenge: () => Promise<{ headers: { Cookie: string; Origin: string }; body: { code: string } }>
   /** The token of an emailed link to a user. */
   emailedToken: (kind: 'reset_password' | 'verify_email', user: SignedIn) => Promise<string>
+  /** Counts each use of a rate limit `times` times during `work`. */
+  countUses: <T>(times: number, work: () => Promise<T>) => Promise<T>
   /** Makes the database unavailable, and available again. */
   withoutDatabase: <T>(work: () => Promise<T>) => Promise<T>
   stop: () => Promise<void>
@@ -139,6 +148,9 @@ const expectDocumented = (operation: Operation, { status, body, headers, text }:
     throw new Error(`${what}, which is documented otherwise: ${ajv.errorsText()}`)
 }
 
+const isRaw = (body: unknown): body is string | Buffer<ArrayBuffer> =>
+  typeof body === 'string' || Buffer.isBuffer(body)
+
 /** The response; of an endless stream the first piece. */
 const bodyOf = async (response: Response): Promise<string> => {
   if (!response.headers.get('Content-Type')?.startsWith('text/event-stream')) return response.text()
@@ -165,7 +177,18 @@ export const startWorld = async (limit: number): Promise<World> => {
   const databaseUrl = Object.assign(new URL(database.url), { port: `${proxy.port}` }).href
   const log = createMemoryLog()
   const scope = createScope(log)
-  const platform = await embeddedPlatform({ databaseUrl, limits }, { name: 'openapi', log, scope })
+  const embedded = await embeddedPlatform({ databaseUrl, limits }, { name: 'openapi', log, scope })
+  let usesAtOnce = 1
+  const platform: Platform = {
+    ...embedded,
+    rateLimiter: {
+      ...embedded.rateLimiter,
+      consume: async (use) => {
+        for (let n = 1; n < usesAtOnce; n++) await embedded.rateLimiter.consume(use)
+        return embedded.rateLimiter.consume(use)
+      },
+    },
+  }
   const mailFolder = await mkdtemp(path.join(tmpdir(), 'waymark-mail-'))
   scope.onStop('mail', () => rm(mailFolder, { recursive: true }))
   const txtRecords = new Map<string, string>()
@@ -270,7 +293,7 @@ export const startWorld = async (limit: number): Promise<World> => {
           ...(body !== undefined && { 'Content-Type': 'application/json' }),
           ...headers,
         },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        ...(body !== undefined && { body: isRaw(body) ? body : JSON.stringify(body) }),
       })
     const response = await (away ? ask() : untilAvailable(ask))
     const text = await bodyOf(response)
@@ -358,6 +381,14 @@ export const startWorld = async (limit: number): Promise<World> => {
         },
       })
       return token
+    },
+    countUses: async (times, work) => {
+      usesAtOnce = times
+      try {
+        return await work()
+      } finally {
+        usesAtOnce = 1
+      }
     },
     withoutDatabase: async (work) => {
       await proxy.cut()
