@@ -1,7 +1,13 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
 import { TimedSequencer } from './libs/testing/src/timed-sequencer.ts'
-import { BROWSER_TESTS, CHAOS_TESTS, DEPLOYED_TESTS, NOT_INTEGRATION } from './tools/test-files.ts'
+import {
+  BROWSER_TESTS,
+  CHAOS_TESTS,
+  DEPLOYED_TESTS,
+  EXTENDED_TESTS,
+  NOT_INTEGRATION,
+} from './tools/test-files.ts'
 
 // In CI a missing Docker fails the run, so nothing is left out there.
 const hasContainers = Boolean(process.env.CI) || dockerAnswers()
@@ -99,7 +105,7 @@ export default defineConfig({
           // Long tests, one file at a time: those that break things, and those that measure times or memory.
           name: 'chaos',
           ...counted('chaos', { CHAOS: process.env.CHAOS ?? 'whole' }),
-          include: [...CHAOS_TESTS, 'tools/api-tests/tests/{fuzz,foreign-ids}.test.ts'],
+          include: [...CHAOS_TESTS, ...EXTENDED_TESTS],
           globalSetup: './libs/testing/src/global-setup.ts',
           testTimeout: 180_000,
           hookTimeout: 420_000,

@@ -21,5 +21,13 @@ export const CHAOS_TESTS = [
   'tools/end-to-end/tests/kafka-users.test.ts',
 ]
 
+/** Tests that `npm test` runs with few cases, rounds or kills, and `npm run test:chaos` with many (`extent`). */
+export const EXTENDED_TESTS = [
+  'tools/api-tests/tests/{fuzz,foreign-ids}.test.ts',
+  'apps/{email-consumer,webhook-dispatcher}/tests/power-cut.test.ts',
+  'libs/pipeline/tests/archive-erasure.test.ts',
+  'apps/ingest-gateway/tests/{sdks,sdks-browser}.test.ts',
+]
+
 /** The tests in the folders `tests` that are not part of `integration`. */
 export const NOT_INTEGRATION = [...BROWSER_TESTS, ...DEPLOYED_TESTS, ...CHAOS_TESTS]

@@ -1,10 +1,18 @@
 import path from 'node:path'
-import { eventually, services, startProcess, type TestProcess, untilDisconnected } from '@waymark/testing'
+import {
+  eventually,
+  extent,
+  services,
+  startProcess,
+  type TestProcess,
+  untilDisconnected,
+} from '@waymark/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Harness, openHarness } from './harness.ts'
 import { type Behaviour, type Caught, startSmtpCatcher } from './smtp-catcher.ts'
 
 const CONNECTIONS = 5
+const KILLS = extent(1, 4)
 
 describe.skipIf(!services)('a sender that is killed', () => {
   let harness: Harness
@@ -101,9 +109,8 @@ describe.skipIf(!services)('a sender that is killed', () => {
 
   it('repeatedly at random moments: sent emails were sent once, and few are uncertain', async () => {
     await startServer()
-    const triggerId = await enqueue(500)
-    const kills = 4
-    for (let n = 1; n <= kills; n++) {
+    const triggerId = await enqueue(100 + KILLS * 100)
+    for (let n = 1; n <= KILLS; n++) {
       await restart()
       await eventually('some were sent', () => server.caught.length >= n * 100)
     }
@@ -114,7 +121,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
       else expect(copies(recipient)).toBeLessThanOrEqual(1)
     }
     expect(rows.filter(({ status }) => status === 'unconfirmed').length).toBeLessThanOrEqual(
-      kills * CONNECTIONS,
+      KILLS * CONNECTIONS,
     )
   })
 })

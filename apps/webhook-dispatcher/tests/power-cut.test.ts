@@ -1,12 +1,12 @@
 import path from 'node:path'
-import { eventually, services, startProcess, untilDisconnected } from '@waymark/testing'
+import { eventually, extent, services, startProcess, untilDisconnected } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Harness, openHarness } from './harness.ts'
 import { type Receiver, startReceiver } from './receiver.ts'
 
 const CONNECTIONS = 8
-const KILLS = 3
+const KILLS = extent(1, 3)
 
 describe.skipIf(!services)('a dispatcher that is killed', () => {
   let harness: Harness

@@ -96,3 +96,18 @@ export const startProcess = (
     },
   }
 }
+
+/**
+ * Runs a command to its end. Returns its standard output.
+ * @throws Error with its output when it fails
+ */
+export const runCommand = async (
+  command: string,
+  args: readonly string[],
+  { cwd, env = {} }: { cwd: string; env?: NodeJS.ProcessEnv },
+): Promise<string> => {
+  const { stdout, output, ended } = startProcess(command, args, { cwd, env: { ...process.env, ...env } })
+  const code = await ended
+  if (code !== 0) throw new Error(`${[command, ...args].join(' ')} ended with ${code}:\n${output()}`)
+  return stdout()
+}

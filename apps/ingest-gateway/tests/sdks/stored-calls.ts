@@ -1,8 +1,8 @@
-import { type Constellation, eventually } from '@waymark/testing'
+import { type Constellation, eventually, extent } from '@waymark/testing'
 import { expect } from 'vitest'
 
-/** Default number of calls of each kind. CI makes more, because many calls take long. */
-export const CALLS = process.env.CI ? 1_000 : 100
+/** Calls of each kind. */
+export const CALLS = extent(100, 1_000)
 
 /** The content of a call: the run, and the number of the call in it. */
 type Numbered = { run?: string; n?: number; traits?: { run?: string; n?: number } }
