@@ -3,7 +3,7 @@ import { openDatabase } from '@waymark/database'
 import { drawCodes } from '@waymark/domain'
 import { createAssignCoupon, insertCoupons } from '@waymark/pipeline'
 import { readConfig } from '@waymark/service-kit'
-import { createTestDatabase, eventually, services } from '@waymark/testing'
+import { createTestDatabase, eventually, extent, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { quotasConfig } from '../src/config.ts'
@@ -119,7 +119,7 @@ describe.skipIf(!services)('managing coupons', () => {
 
     it('stores codes while it reads a large file, and exports them', async () => {
       const id = await create()
-      const count = 100_000
+      const count = extent(40_000, 100_000)
       const filling = 'x'.repeat(300)
       let mostUnstored = 0
       async function* csv() {
