@@ -156,7 +156,12 @@ describe.skipIf(!services)('every documented response occurs, and no other', () 
     )
     // In sequence, because concurrent requests would exceed the deadline on a slow machine.
     const calls: { operation: Operation; call: Call }[] = []
-    for (const operation of affected) calls.push({ operation, call: await toSpoil(operation.id) })
+    for (const operation of affected) {
+      // A link that was asked for before is answered from a cache.
+      const isCached = operation.access.by === 'anyone'
+      const fresh = isCached ? await examples.get(operation.id)?.good(world) : undefined
+      calls.push({ operation, call: fresh ?? (await toSpoil(operation.id)) })
+    }
     const answers = await world.withoutDatabase(() =>
       Promise.all(
         calls.map(async ({ operation, call }) => [operation.id, (await world.call(operation, call)).status]),
