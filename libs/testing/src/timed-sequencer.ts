@@ -2,6 +2,18 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 import { balanceShards } from './balance-shards.ts'
 import { readTimings } from './test-timings.ts'
 
+/** The longest files, whose times are estimated where no run before has noted any. */
+const LONG_MS = 100_000
+const LONG_FILES = new Set([
+  'apps/console/tests/console-pages.test.ts',
+  'apps/console/tests/console.test.ts',
+  'tools/api-tests/tests/fuzz.test.ts',
+  'tools/api-tests/tests/openapi.test.ts',
+  'tools/chaos/tests/promises.test.ts',
+  'tools/end-to-end/tests/distributed.test.ts',
+  'tools/end-to-end/tests/standalone.test.ts',
+])
+
 /** Orders files and divides them into shards by the times of earlier runs in `test-timings.json`. */
 export class TimedSequencer extends BaseSequencer {
   readonly #times = readTimings(this.ctx.config.root).files
@@ -25,6 +37,7 @@ export class TimedSequencer extends BaseSequencer {
   }
 
   #timeOf({ moduleId }: TestSpecification): number | undefined {
-    return this.#times[moduleId.slice(this.ctx.config.root.length + 1)]
+    const file = moduleId.slice(this.ctx.config.root.length + 1)
+    return this.#times[file] ?? (LONG_FILES.has(file) ? LONG_MS : undefined)
   }
 }
