@@ -25,9 +25,9 @@ const count = (outcomes: readonly unknown[], of: string) => outcomes.filter((one
 describe('the limit of misses', () => {
   it('evaluates exactly as many codes of a burst as are allowed', async () => {
     const { state, lookUp } = setUp(30)
-    const outcomes = await Promise.all(Array.from({ length: 1_950 }, () => lookUp(1)))
+    const outcomes = await Promise.all(Array.from({ length: 500 }, () => lookUp(1)))
     expect(state.evaluated).toBe(30)
-    expect(count(outcomes, 'rate_limited')).toBe(1_920)
+    expect(count(outcomes, 'rate_limited')).toBe(470)
   })
 
   it('refuses no hit of a burst, because hits do not count', async () => {

@@ -224,7 +224,6 @@ describe('a revoked key', () => {
           if (isUp && world.now < revokedAt) expect(found).toMatchObject(recognised)
         }
       }),
-      { numRuns: 300 },
     )
   })
 })

@@ -66,7 +66,7 @@ describe('inferring a schema', () => {
           for (const event of events) expect(check(event)).toEqual([])
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 50 },
     )
   })
 

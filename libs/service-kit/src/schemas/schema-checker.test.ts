@@ -40,10 +40,10 @@ describe('a schema checker', () => {
     expect(turns).toBeGreaterThan(10)
   })
 
-  it('accepts fifty ordinary patterns, again and again', async () => {
+  it('accepts fifty ordinary patterns, twice', async () => {
     checker = createSchemaChecker()
     const digits = '[0-9](?:[0-9a-f-]{0,61}[0-9a-f])?'
-    for (let round = 0; round < 3; round++) {
+    for (let round = 0; round < 2; round++) {
       const patterns = Array.from(
         { length: 50 },
         (_, n) => `^x{${round + 1},${n + 9}}@${digits}(?:\\.${digits})*$`,
