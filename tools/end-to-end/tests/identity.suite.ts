@@ -1,5 +1,5 @@
 import { createHmac, randomUUID } from 'node:crypto'
-import { type Constellation, eventually, untilAvailable } from '@waymark/testing'
+import { type Constellation, eventually, extent, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 type Json = { [field: string]: unknown }
@@ -12,7 +12,7 @@ type Profile = {
   [field: string]: unknown
 }
 
-const TIMES = 200
+const TIMES = extent(60, 200)
 const AT_ONCE = 20
 
 /** Identities and profiles, for the deployment that `start` begins. */

@@ -1,8 +1,8 @@
-import { type AppName, type Constellation, eventually } from '@waymark/testing'
+import { type AppName, type Constellation, eventually, extent } from '@waymark/testing'
 import { expect, it } from 'vitest'
 import { readEventIds } from './stored.ts'
 
-const BATCHES = 60
+const BATCHES = extent(20, 60)
 const BATCH = 50
 
 /** Acknowledged events are stored once, whichever app is killed. */
