@@ -122,12 +122,9 @@ describe('zonedBuckets', () => {
           const buckets = zonedBuckets(interval, zone, from, from + span, 10_000) ?? []
           expect(buckets[0]).toBeLessThanOrEqual(from)
           expect(buckets.at(-1)).toBeLessThan(from + span)
-          for (const [place, start] of buckets.entries()) {
-            expect(start % 900_000).toBe(0)
-            expect(bucketAfter(interval, zone, start, 1)).toBe(
-              buckets[place + 1] ?? bucketAfter(interval, zone, start, 1),
-            )
-          }
+          expect(buckets.filter((start) => start % 900_000 !== 0)).toEqual([])
+          const followed = buckets.slice(0, -1)
+          expect(followed.map((start) => bucketAfter(interval, zone, start, 1))).toEqual(buckets.slice(1))
         },
       ),
     )
