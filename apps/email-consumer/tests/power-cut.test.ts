@@ -1,5 +1,6 @@
 import path from 'node:path'
 import {
+  COMPILED,
   eventually,
   extent,
   services,
@@ -33,7 +34,7 @@ describe.skipIf(!services)('a sender that is killed', () => {
   }
   const startSender = (): void => {
     sender = startProcess(process.execPath, [path.join(import.meta.dirname, 'sending-process.ts')], {
-      env: { PATH: process.env.PATH, DATABASE_URL: harness.url, SMTP_URL: server.url },
+      env: { PATH: process.env.PATH, ...COMPILED, DATABASE_URL: harness.url, SMTP_URL: server.url },
     })
   }
   const kill = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { eventually, extent, services, startProcess, untilDisconnected } from '@waymark/testing'
+import { COMPILED, eventually, extent, services, startProcess, untilDisconnected } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type Harness, openHarness } from './harness.ts'
@@ -34,7 +34,7 @@ describe.skipIf(!services)('a dispatcher that is killed', () => {
     )
     const start = () =>
       startProcess(process.execPath, [path.join(import.meta.dirname, 'sending-process.ts')], {
-        env: { PATH: process.env.PATH, DATABASE_URL: harness.url },
+        env: { PATH: process.env.PATH, ...COMPILED, DATABASE_URL: harness.url },
       })
     for (let kill = 1; kill <= KILLS; kill++) {
       answered = receiver.received.length + 80

@@ -6,6 +6,7 @@ import type { EnrichedEvent } from '@waymark/contracts'
 import { createDirectoryStore, type FileStore, openS3Store } from '@waymark/event-files'
 import {
   anEnrichedEvent,
+  COMPILED,
   eventually,
   extent,
   hasS3Server,
@@ -286,7 +287,12 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
       const hours = Array.from({ length: 6 }, (_, n) => HOUR + n * HOUR_MS)
       const kept = hours.flatMap((from) => eventsOf(ben, 60, { from }))
       await harness.write([...kept, ...hours.flatMap((from) => eventsOf(ann, 60, { from }))])
-      const env = { PATH: process.env.PATH, DATABASE_URL: harness.databaseUrl, FOLDER: place.folder }
+      const env = {
+        PATH: process.env.PATH,
+        ...COMPILED,
+        DATABASE_URL: harness.databaseUrl,
+        FOLDER: place.folder,
+      }
       const start = () =>
         startProcess(process.execPath, [path.join(import.meta.dirname, 'archiving-process.ts')], {
           env: { ...env, NOW: `${NOW}`, FORMAT: format },

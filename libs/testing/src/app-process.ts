@@ -5,7 +5,8 @@ import { placesFile } from './places.ts'
 
 /** The folder of the repository. */
 export const ROOT = path.resolve(import.meta.dirname, '../../..')
-const COMPILED = path.join(ROOT, 'node_modules/.cache/compiled')
+/** The compile cache of Node, as in the images: it halves the time of a start. */
+export const COMPILED = { NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compiled') }
 
 /** The log line of a server that listens. */
 const LISTENING = /"port":(\d+)[^\n]*"Listening"/
@@ -43,8 +44,7 @@ export const startApp = async (
     env: {
       PATH: process.env.PATH,
       LOG_LEVEL: wantedPort === 0 ? 'info' : 'warn',
-      // As in the images: it halves the time of a start.
-      NODE_COMPILE_CACHE: COMPILED,
+      ...COMPILED,
       ...MANY_REQUESTS,
       // What a busy machine could not send is sent soon, as an installation does after 30 s.
       MAIL_RETRY_AFTER_MS: '1000',

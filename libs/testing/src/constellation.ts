@@ -3,7 +3,7 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { type ServiceName, serviceNames, serviceRole } from '@waymark/database'
-import { type AppProcess, endApp, ROOT, startApp } from './app-process.ts'
+import { type AppProcess, COMPILED, endApp, ROOT, startApp } from './app-process.ts'
 import { startProcess } from './child-process.ts'
 import { executeOnClickHouse } from './clickhouse-database.ts'
 import { freePort } from './free-port.ts'
@@ -202,7 +202,7 @@ const appFor = (requested: string): AppName => {
 const runSetup = async (env: Record<string, string>, root = ROOT): Promise<string> => {
   const setup = startProcess(process.execPath, [path.join(root, 'tools/setup/src/main.ts')], {
     cwd: root,
-    env: { PATH: process.env.PATH, ...env, DEMO_BASE_URL: 'http://localhost' },
+    env: { PATH: process.env.PATH, ...COMPILED, ...env, DEMO_BASE_URL: 'http://localhost' },
   })
   const code = await setup.ended
   if (code !== 0) throw new Error(`setup failed with ${code}:\n${setup.output()}`)

@@ -1,4 +1,4 @@
-export { type AppProcess, endApp, ROOT, startApp } from './app-process.ts'
+export { type AppProcess, COMPILED, endApp, ROOT, startApp } from './app-process.ts'
 export { type ArchivingPostgres, startArchivingPostgres } from './archiving-postgres.ts'
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { makeCertificate } from './certificate.ts'
