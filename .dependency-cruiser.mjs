@@ -117,7 +117,7 @@ export default {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
-    exclude: { path: '/generated/|^apps/console/dist/|^libs/web-sdk/dist/' },
+    exclude: { path: '/generated/|^apps/(console|cli)/dist/|^libs/(client|web-sdk)/dist/' },
     tsPreCompilationDeps: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
   },
