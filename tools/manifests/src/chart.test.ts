@@ -280,6 +280,43 @@ describe.skipIf(!withHelm)('the values of the Helm chart', () => {
     expect(names).not.toContain('clickhouse')
   })
 
+  it('create the first account when the chart is installed, and not by an upgrade', () => {
+    const account = { email: 'ann@shop.example', name: 'Ann' }
+    const jobOf = (objects: readonly KubernetesObject[]) =>
+      objects.find(({ kind, metadata }) => kind === 'Job' && metadata.name === 'account')
+    expect(jobOf(renderChart())).toBeUndefined()
+    const [workload] = workloadsOf([jobOf(renderChart({ account }))].flatMap((job) => job ?? []))
+    expect(workload?.pod.containers[0]).toMatchObject({
+      args: ['account'],
+      env: expect.arrayContaining([
+        { name: 'ACCOUNT_EMAIL', value: 'ann@shop.example' },
+        { name: 'ACCOUNT_NAME', value: 'Ann' },
+      ]),
+    })
+    const upgraded = helm(['template', 'waymark', CHART, '--namespace', 'waymark', '--is-upgrade'], {
+      account,
+    })
+    expect(jobOf(objectsIn(upgraded))).toBeUndefined()
+    expect(() => renderChart({ account: { email: 'ann' } })).toThrow('account')
+  })
+
+  it('tell in the notes where the console is, how to sign in, and what is missing', () => {
+    const notes = (values: object): string =>
+      helm(['install', 'waymark', CHART, '--namespace', 'waymark', '--dry-run=client'], values)
+    const complete = notes({
+      mail: { from: 'a@shop.example' },
+      account: { email: 'ann@shop.example' },
+      ingress: { host: 'waymark.example.com', tls: { enabled: true } },
+    })
+    expect(complete).toContain('Console: https://waymark.example.com/console/')
+    expect(complete).toContain('logs job/account')
+    expect(complete).not.toContain('MISSING')
+    const bare = notes({ ingress: { enabled: false } })
+    expect(bare).toContain('port-forward service/management-api 8081:80')
+    expect(bare).toContain('No account was created')
+    expect(bare).toContain('MISSING: MAIL_FROM')
+  })
+
   it('restart pods and rename the Jobs when the configuration changes', () => {
     const [before, same, after] = ['info', 'info', 'warn'].map((LOG_LEVEL) =>
       renderChart({ config: { LOG_LEVEL } }),

@@ -127,6 +127,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- $_ := set .object.metadata "name" (printf "%s-%s" .object.metadata.name $hash) }}
 {{- end }}
 
+{{/*
+The Job that creates the first account, made from that of the migrations, as YAML. It fails until they are applied. Its pods
+keep their labels, by which policies allow their connections.
+*/}}
+{{- define "waymark.accountJob" -}}
+{{- $job := deepCopy .object }}
+{{- $_ := set $job.metadata "name" "account" }}
+{{- $_ := set $job.metadata.labels "app.kubernetes.io/name" "account" }}
+{{- /* A day to read the password in its log. */}}
+{{- $_ := set $job.spec "ttlSecondsAfterFinished" 86400 }}
+{{- $container := first $job.spec.template.spec.containers }}
+{{- $_ := set $container "args" (list "account") }}
+{{- $account := list (dict "name" "ACCOUNT_EMAIL" "value" .root.Values.account.email) }}
+{{- with .root.Values.account.name }}{{ $account = append $account (dict "name" "ACCOUNT_NAME" "value" .) }}{{ end }}
+{{- $_ := set $container "env" (concat $container.env $account) }}
+{{- toYaml $job }}
+{{- end }}
+
 {{- define "waymark.ingress" }}
 {{- $ingress := .root.Values.ingress }}
 {{- $_ := set .object.metadata "annotations" (mergeOverwrite .object.metadata.annotations $ingress.annotations) }}
