@@ -4,7 +4,7 @@ import path from 'node:path'
 import { serviceNames } from '@waymark/database'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { CHART, CHART_BASE, hasHelm, helm, renderChart } from './helm.ts'
+import { bundledObjects, CHART, CHART_BASE, CHART_BUNDLED, hasHelm, helm, renderChart } from './helm.ts'
 import { schemaProblems, unknownFields } from './models.ts'
 import { findKustomize, type KubernetesObject, objectsIn, render } from './render.ts'
 import { restrictedProblems, workloadsOf } from './workloads.ts'
@@ -114,6 +114,80 @@ describe('the Helm chart', () => {
   it.skipIf(!kustomize)('has the objects of the kustomize base; renew them by `npm run k8s:chart`', () => {
     const base = kustomize ? render(kustomize, 'base') : []
     expect(objectsIn(readFileSync(CHART_BASE, 'utf8'))).toEqual(base)
+  })
+})
+
+it.skipIf(!kustomize)(
+  'the Helm chart has the servers of overlays/local; renew them by `npm run k8s:chart`',
+  () => {
+    const local = kustomize ? bundledObjects(render(kustomize, 'overlays/local')) : []
+    expect(local.filter(({ kind }) => kind === 'StatefulSet')).toHaveLength(5)
+    expect(objectsIn(readFileSync(CHART_BUNDLED, 'utf8'))).toEqual(local)
+  },
+)
+
+describe.skipIf(!withHelm)('bundled servers', () => {
+  const bundled = withHelm ? renderChart({ bundled: { enabled: true } }) : []
+  const workloads = workloadsOf(bundled)
+  const secrets = new Map(
+    bundled
+      .filter(({ kind }) => kind === 'Secret')
+      .map(({ metadata, data }) => [metadata.name, data as Record<string, string>]),
+  )
+
+  it('are objects that are valid for the API, with restricted pods', async () => {
+    expect(await schemaProblems(bundled)).toEqual([])
+    expect(unknownFields(bundled)).toEqual([])
+    expect(workloads.flatMap(restrictedProblems)).toEqual([])
+    const ids = bundled.map(({ kind, metadata }) => `${kind}/${metadata.name}`)
+    expect(ids).toHaveLength(new Set(ids).size)
+  })
+
+  it('come with each Secret that a pod reads', () => {
+    const needed = [
+      ...JSON.stringify(workloads.map(({ pod }) => pod)).matchAll(/"name":"(waymark-[a-z-]+)"/g),
+    ]
+      .map(([, name = '']) => name)
+      .filter((name) => name !== 'waymark-config')
+    expect(new Set(needed)).toEqual(new Set(secrets.keys()))
+    for (const name of serviceNames) {
+      const key = `SERVICE_ROLE_PASSWORD_${name.toUpperCase().replaceAll('-', '_')}`
+      const role = secrets.get(`waymark-database-${name}`)
+      expect(role?.DATABASE_PASSWORD).toBe(secrets.get('waymark-setup')?.[key])
+      expect(atob(role?.DATABASE_USERNAME ?? '')).toBe(`waymark_${name.replaceAll('-', '_')}`)
+    }
+    expect(new Set([...secrets.values()].flatMap(Object.values)).size).toBeGreaterThan(
+      2 * serviceNames.length,
+    )
+    expect(() => renderChart({ bundled: { enabled: true }, secrets: { setup: 'mine' } })).toThrow(
+      'secrets.setup must be waymark-setup',
+    )
+  })
+
+  it('are where the configuration says, and everything is small', () => {
+    const { data } = find(bundled, 'ConfigMap', 'waymark-config') as unknown as {
+      data: Record<string, string>
+    }
+    const services = bundled.filter(({ kind }) => kind === 'Service').map(({ metadata }) => metadata.name)
+    for (const variable of ['DATABASE_URL', 'REDIS_URL', 'CLICKHOUSE_URL', 'SMTP_URL'])
+      expect(services).toContain(new URL(data[variable] ?? '').hostname)
+    expect(data).toMatchObject({
+      KAFKA_BROKERS: 'kafka:9092',
+      KAFKA_REPLICATION: '1',
+      KAFKA_PARTITIONS: '12',
+    })
+    expect(bundled.filter(({ kind }) => kind === 'HorizontalPodAutoscaler')).toEqual([])
+    const deployments = bundled.filter(({ kind }) => kind === 'Deployment')
+    expect(deployments.map(({ spec }) => (spec as { replicas: number }).replicas)).toEqual(
+      serviceNames.map(() => 1),
+    )
+    const own = renderChart({
+      bundled: { enabled: true },
+      postgresql: { url: 'postgres://db.example.com/waymark' },
+    })
+    expect(find(own, 'ConfigMap', 'waymark-config')).toMatchObject({
+      data: { DATABASE_URL: 'postgres://db.example.com/waymark', REDIS_URL: 'redis://redis:6379' },
+    })
   })
 })
 

@@ -9,6 +9,26 @@ export const CHART = path.resolve(import.meta.dirname, '../../../deploy/helm/way
 /** The file of the chart with the objects of `deploy/k8s/base`. */
 export const CHART_BASE = path.join(CHART, 'files/base.yaml')
 
+/** The file of the chart with the servers of `deploy/k8s/overlays/local`. */
+export const CHART_BUNDLED = path.join(CHART, 'files/bundled.yaml')
+
+const SERVERS = ['postgres', 'redis', 'kafka', 'clickhouse', 'mail']
+const POLICIES = ['local-stores', 'stores', 'clickhouse', 'mail']
+
+/** The servers of the overlay `local`, and the policies for connections to them, for any namespace. */
+export const bundledObjects = (local: readonly KubernetesObject[]): KubernetesObject[] =>
+  local
+    .filter(({ kind, metadata: { name } }) =>
+      kind === 'NetworkPolicy'
+        ? POLICIES.includes(name)
+        : ['Service', 'StatefulSet', 'ConfigMap'].includes(kind) &&
+          SERVERS.some((server) => name.startsWith(server)),
+    )
+    .map(
+      ({ metadata: { namespace: _, ...metadata }, ...object }) =>
+        ({ ...object, metadata }) as KubernetesObject,
+    )
+
 /** Whether helm is installed. */
 export const hasHelm = (): boolean => spawnSync('helm', ['version'], { stdio: 'ignore' }).status === 0
 

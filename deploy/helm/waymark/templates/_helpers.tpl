@@ -49,6 +49,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 {{- $set := dict }}
+{{- if $values.bundled.enabled }}
+{{- $set = dict
+  "KAFKA_PARTITIONS" "12"
+  "KAFKA_REPLICATION" "1"
+  "KAFKA_BROKERS" "kafka:9092"
+  "DATABASE_URL" "postgres://waymark@postgres:5432/waymark"
+  "REDIS_URL" "redis://redis:6379"
+  "CLICKHOUSE_URL" "http://waymark@clickhouse:8123"
+  "SMTP_URL" "smtp://mail:1025"
+  "MAIL_FROM" "Waymark <waymark@localhost>"
+  "PUBLIC_URL" "http://localhost:8080"
+  "SHORT_LINK_BASE_URL" "http://localhost:8080"
+}}
+{{- end }}
 {{- range $variable, $value := $config }}
 {{- if $value }}{{ $_ := set $set $variable $value }}{{ end }}
 {{- end }}
@@ -109,7 +123,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "waymark.deployment" }}
 {{- $settings := index .root.Values.apps .object.metadata.name }}
-{{- if not $settings.autoscaling.enabled }}{{ $_ := set .object.spec "replicas" $settings.replicas }}{{ end }}
+{{- if .root.Values.bundled.enabled }}
+{{- /* It fits on a small node. */}}
+{{- $small := dict "resources" (dict "requests" (dict "cpu" "20m" "memory" "128Mi")) "replicas" 1 }}
+{{- $settings = mergeOverwrite (deepCopy $settings) $small }}
+{{- $_ := set .object.spec "replicas" 1 }}
+{{- else if not $settings.autoscaling.enabled }}
+{{- $_ := set .object.spec "replicas" $settings.replicas }}
+{{- end }}
 {{- $_ := include "waymark.pods" (dict "root" .root "object" .object "config" .config "settings" $settings) }}
 {{- end }}
 
@@ -168,6 +189,28 @@ keep their labels, by which policies allow their connections.
 {{- $_ := set $rule "ports" .ports }}
 {{- if .cidrs }}{{ $_ := set $rule "to" (include "waymark.egress" . | fromYaml).to }}{{ end }}
 {{- end }}
+{{- end }}
+
+{{/* The data of a Secret that exists, as YAML: (dict "root" $ "name" "waymark-setup"). */}}
+{{- define "waymark.kept" -}}
+{{- $secret := lookup "v1" "Secret" .root.Release.Namespace .name | default dict }}
+{{- toYaml ($secret.data | default dict) }}
+{{- end }}
+
+{{/* A Secret that outlives the release, as the volumes do: (dict "root" $ "name" "waymark-setup" "data" data). */}}
+{{- define "waymark.secret" }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ .name }}
+  labels:
+    {{- include "waymark.labels" .root | nindent 4 }}
+  annotations:
+    helm.sh/resource-policy: keep
+type: Opaque
+data:
+  {{- toYaml .data | nindent 2 }}
 {{- end }}
 
 {{/* A rule of a NetworkPolicy for the `ports` of all `cidrs`, as YAML. */}}
