@@ -81,7 +81,7 @@ check_secrets_stay() {
 # Every app must exit with code 0 on SIGTERM.
 check_stop() {
   local app apps
-  mapfile -t apps < <(ls apps | grep --invert-match --line-regexp --regexp standalone --regexp console)
+  mapfile -t apps < <(ls apps | grep --invert-match --line-regexp --regexp standalone --regexp console --regexp cli)
   # Named explicitly, because docker-compose 1 would otherwise stop the servers at the same time.
   "${compose[@]}" stop "${apps[@]}" >/dev/null 2>&1
   for app in "${apps[@]}"; do

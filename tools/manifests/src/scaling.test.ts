@@ -11,7 +11,7 @@ const kustomize = findKustomize()
 /** The subscriptions of the apps, read from their code: app, group and topic, sorted. */
 const subscriptions = (): string[] => {
   const groups: Record<string, ConsumerGroup> = consumerGroups
-  const services = readdirSync(APPS).filter((app) => app !== 'standalone' && app !== 'console')
+  const services = readdirSync(APPS).filter((app) => !['standalone', 'console', 'cli'].includes(app))
   return services.flatMap((app) => {
     const source = readFileSync(path.join(APPS, app, 'src/app.ts'), 'utf8')
     const found = [...source.matchAll(/bus\.subscribe\(\{\s+\.\.\.consumerGroups\.(\w+),/g)]
