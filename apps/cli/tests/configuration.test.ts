@@ -385,6 +385,22 @@ describe('files', () => {
     })
     await json(['pull'], at(project, { HOOK_KEY: 'secret' }))
     expect(await read('webhooks/hook.yaml')).toContain(REFERENCE)
+    // Without the variable, the value is not known to be another one.
+    await json(['pull'], at(project))
+    expect(await read('webhooks/hook.yaml')).toContain(REFERENCE)
+    expect(await readdir(file('webhooks'))).toEqual(['hook.yaml'])
+  })
+
+  it('stay when they were not applied yet, and go with what they described', async () => {
+    const project = await createProject()
+    await manage(project)('POST', 'environments', { key: 'preview' })
+    await json(['pull'], at(project))
+    await write('environments/new.yaml', 'key: new\n')
+    await manage(project)('DELETE', 'environments/preview')
+    expect(await json(['pull'], at(project))).toMatchObject({
+      written: [{ file: 'environments/preview.yaml', action: 'removed' }],
+    })
+    expect(await readdir(file('environments'))).toEqual(['new.yaml'])
   })
 
   it.each([

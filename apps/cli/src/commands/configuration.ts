@@ -1,10 +1,10 @@
 import path from 'node:path'
 import type { AddCommands } from '../command.ts'
 import { applyChange } from '../configuration/apply.ts'
-import { type FileItem, readFiles, writeFiles } from '../configuration/files.ts'
+import { readFiles, writeFiles } from '../configuration/files.ts'
 import { keyOf, type Lock, readLock, writeLock } from '../configuration/lock.ts'
 import { type Change, describeConflicts, type Plan, planChanges } from '../configuration/plan.ts'
-import { type Project, readProject } from '../configuration/project.ts'
+import { type Project, readProject, type StoredItem } from '../configuration/project.ts'
 import { canonical } from '../configuration/values.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
@@ -47,9 +47,14 @@ const pull = async (context: Context, { dir }: DirOptions): Promise<void> => {
   const folder = path.resolve(io.cwd, dir)
   const projectId = await context.projectId()
   const project = await readProject(await context.client(), projectId)
-  const written = await writeFiles(folder, project.items, io.env)
-  const files = await readFiles(folder, io.env)
-  await writeLock(folder, projectId, lockOf(project, files))
+  const lock = (await readLock(folder, projectId)) ?? {}
+  const known = new Set(Object.values(lock).map(({ file }) => file))
+  const { written, files } = await writeFiles(folder, project.items, known, io.env)
+  await writeLock(
+    folder,
+    projectId,
+    lockOf(project, (_item, index) => files[index]),
+  )
   const lines = written.map(({ file, action }) => `${action.padEnd(8)} ${path.join(dir, file)}`)
   out.result(
     { files: files.length, written },
@@ -57,12 +62,13 @@ const pull = async (context: Context, { dir }: DirOptions): Promise<void> => {
   )
 }
 
-const lockOf = ({ items }: Project, files: readonly FileItem[]): Lock => {
-  const fileOf = new Map(files.map((item) => [keyOf(item), item.file]))
-  return Object.fromEntries(
-    items.map((item) => [keyOf(item), { id: item.id, hash: item.hash, file: fileOf.get(keyOf(item)) ?? '' }]),
+const lockOf = ({ items }: Project, fileOf: (item: StoredItem, index: number) => string | undefined): Lock =>
+  Object.fromEntries(
+    items.map((item, index) => [
+      keyOf(item),
+      { id: item.id, hash: item.hash, file: fileOf(item, index) ?? '' },
+    ]),
   )
-}
 
 /** What differs, with what is needed to apply it. */
 const compare = async (context: Context, dir: string, prune: boolean) => {
@@ -93,7 +99,8 @@ const apply = async (context: Context, options: ApplyOptions): Promise<void> => 
     context.out.result(shownOf(plan), describe(plan))
     return
   }
-  const known: Lock = lock ? { ...lock } : lockOf(project, files)
+  const fileOf = new Map(files.map((item) => [keyOf(item), item.file]))
+  const known: Lock = lock ? { ...lock } : lockOf(project, (item) => fileOf.get(keyOf(item)))
   let done = 0
   try {
     for (const change of plan.changes) {

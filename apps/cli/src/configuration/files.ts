@@ -99,14 +99,19 @@ const resolveSecrets = (value: unknown, file: string, env: Env): unknown => {
   )
 }
 
-/** A text with the values of the environment, as far as it has them. */
-const resolvable = (text: string, env: Env): string =>
-  text.replaceAll(SECRET, (all, name: string) => env[name] ?? all)
+/** Whether a text with references to the environment may give a value. A variable that is missing may be anything. */
+const mayGive = (written: string, value: string, env: Env): boolean => {
+  const parts = written.split(SECRET).map((part, index) => {
+    const text = index % 2 === 0 ? part : env[part]
+    return text === undefined ? '[^]*' : text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  })
+  return new RegExp(`^${parts.join('')}$`).test(value)
+}
 
 /** Puts references to the environment back where they still give the value that is stored. */
 const keepSecrets = (value: unknown, written: unknown, env: Env): unknown => {
   if (typeof value === 'string' && typeof written === 'string' && written.search(SECRET) >= 0) {
-    return resolvable(written, env) === value ? written : value
+    return mayGive(written, value, env) ? written : value
   }
   if (Array.isArray(value) && Array.isArray(written))
     return value.map((item, index) => keepSecrets(item, written[index], env))
@@ -119,35 +124,45 @@ const keepSecrets = (value: unknown, written: unknown, env: Env): unknown => {
 /** What writing files has changed. */
 export type Written = { file: string; action: 'added' | 'changed' | 'removed' }
 
-/** Writes one file for each resource, and removes the files of those that are no more. */
-export const writeFiles = async (folder: string, items: readonly Item[], env: Env): Promise<Written[]> => {
+/**
+ * Writes one file for each resource. Removes files of resources that are no more, if they are among `known`; others are
+ * new ones that were not applied yet.
+ * @returns what has changed, and the file of each resource in the same order
+ */
+export const writeFiles = async (
+  folder: string,
+  items: readonly Item[],
+  known: ReadonlySet<string>,
+  env: Env,
+): Promise<{ written: Written[]; files: string[] }> => {
   await mkdir(folder, { recursive: true })
-  const before = await readRaw(folder, env)
-  const taken = new Set<string>()
-  const done: Written[] = []
+  const before = await readRaw(folder)
+  const files: string[] = []
+  const written: Written[] = []
   for (const item of items) {
-    const file = fileOf(item, before, taken)
-    taken.add(file.toLowerCase())
+    const file = fileOf(item, before, new Set(files.map((one) => one.toLowerCase())), env)
+    files.push(file)
     const fields = keepSecrets(item.fields, before.get(file)?.fields, env)
     const text = stringify(fields, { lineWidth: 100, aliasDuplicateObjects: false })
     const old = before.get(file)?.text
     if (old === text) continue
     await mkdir(path.dirname(path.join(folder, file)), { recursive: true })
     await writeFile(path.join(folder, file), text)
-    done.push({ file, action: old === undefined ? 'added' : 'changed' })
+    written.push({ file, action: old === undefined ? 'added' : 'changed' })
   }
   for (const file of before.keys())
-    if (!taken.has(file.toLowerCase())) {
+    if (known.has(file) && !files.includes(file)) {
       await rm(path.join(folder, file))
-      done.push({ file, action: 'removed' })
+      written.push({ file, action: 'removed' })
     }
-  return done
+  return { written, files }
 }
 
+/** A file with the name in it, which may have references to the environment. */
 type RawFile = { text: string; fields: unknown; name: string | undefined }
 
 /** The files that there are, also those that cannot be parsed. */
-const readRaw = async (folder: string, env: Env): Promise<Map<string, RawFile>> => {
+const readRaw = async (folder: string): Promise<Map<string, RawFile>> => {
   const found = new Map<string, RawFile>()
   for (const file of await listFiles(folder)) {
     const text = await readFile(path.join(folder, file), 'utf8')
@@ -160,18 +175,23 @@ const readRaw = async (folder: string, env: Env): Promise<Map<string, RawFile>> 
     const { identity } = resourceOf(
       (file === SETTINGS_FILE ? 'settings' : file.split('/')[0]) as ConfigurationKind,
     )
-    const name =
-      identity !== undefined && isObject(fields) ? resolvable(String(fields[identity]), env) : undefined
+    const name = identity !== undefined && isObject(fields) ? String(fields[identity]) : undefined
     found.set(file, { text, fields, name })
   }
   return found
 }
 
 /** The file of a resource: the one that describes it already, or one named after it. */
-const fileOf = ({ kind, name }: Item, before: Map<string, RawFile>, taken: ReadonlySet<string>): string => {
+const fileOf = (
+  { kind, name }: Item,
+  before: ReadonlyMap<string, RawFile>,
+  taken: ReadonlySet<string>,
+  env: Env,
+): string => {
   if (kind === 'settings') return SETTINGS_FILE
+  const describes = (written: string | undefined) => written !== undefined && mayGive(written, name, env)
   for (const [file, raw] of before)
-    if (raw.name === name && file.startsWith(`${kind}/`) && !taken.has(file.toLowerCase())) return file
+    if (describes(raw.name) && file.startsWith(`${kind}/`) && !taken.has(file.toLowerCase())) return file
   const base = name
     .replace(/^https?:\/\//, '')
     .replaceAll(/[^\p{L}\p{N}_.-]+/gu, '-')
@@ -179,7 +199,7 @@ const fileOf = ({ kind, name }: Item, before: Map<string, RawFile>, taken: Reado
     .slice(0, 80)
   for (let count = 1; ; count++) {
     const file = `${kind}/${base || 'unnamed'}${count === 1 ? '' : `-${count}`}.yaml`
-    const other = before.get(file)?.name
-    if (!taken.has(file.toLowerCase()) && (other === undefined || other === name)) return file
+    const other = before.get(file)
+    if (!taken.has(file.toLowerCase()) && (other === undefined || kind === 'metering-selectors')) return file
   }
 }
