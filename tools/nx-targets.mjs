@@ -31,7 +31,7 @@ const targetsOf = (workspaceRoot, root, separateTests) => {
   const generator = GENERATED_TYPES[root]
   const generate = generator ? `node ${generator} && ` : ''
   targets.typecheck = {
-    command: `${generate}tsc -p ${configured}`,
+    command: `${generate}tsc -p ${configured} --checkers 2`,
     options: { cwd: '{workspaceRoot}' },
   }
   if (hasFiles(workspaceRoot, root, [`${root}/src/**/*.test.ts`]))
