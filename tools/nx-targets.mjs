@@ -28,7 +28,7 @@ const targetsOf = (workspaceRoot, root, separateTests) => {
   const configured = [root, path.dirname(root)].find((folder) =>
     existsSync(path.join(workspaceRoot, folder, 'tsconfig.json')),
   )
-  const generator = GENERATED_TYPES[root]
+  const generator = GENERATED_TYPES[root] ?? GENERATED_TYPES[path.dirname(root)]
   const generate = generator ? `node ${generator} && ` : ''
   targets.typecheck = {
     command: `${generate}tsc -p ${configured} --checkers 2`,
