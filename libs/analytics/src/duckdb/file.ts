@@ -3,6 +3,7 @@ import { createFairQueue, ownerOfProject, type WorkOwner } from '@waymark/domain
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'
+import { refuseShortened } from './shortened-file-queries.ts'
 
 export type DuckDBOptions = {
   /** The data file; `:memory:` keeps nothing. */
@@ -63,7 +64,7 @@ const OUT_OF_MEMORY = /^Error: Out of Memory Error/
 
 /**
  * Opens a data file and migrates it.
- * @throws Error when another process has it open, or when a newer version of Waymark wrote it
+ * @throws Error when another process has it open, when it is damaged, or when a newer version of Waymark wrote it
  */
 export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile> => {
   const { queryTimeoutMs, shortQueryMs = DEFAULT_SHORT_QUERY_MS } = options
@@ -210,7 +211,24 @@ const createRunningQueries = () => {
 
 type Connections = { writer: DuckDBConnection; readers: readonly DuckDBConnection[]; close(): void }
 
-const connect = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<Connections> => {
+/** Messages of DuckDB about a file that is not as it was written. */
+const DAMAGED = /not a valid DuckDB database file|Could not read enough bytes|corrupt|checksum/i
+
+/** @throws Error when the file is damaged, with what to do */
+const connect = async (options: DuckDBOptions): Promise<Connections> => {
+  try {
+    return await connectTo(options)
+  } catch (error) {
+    if (!DAMAGED.test(String(error))) throw error
+    throw new Error(
+      `The analytics file ${options.path} is damaged or incomplete. Put the file and its .wal from a backup in its place, ` +
+        'as docs/backup.md says',
+      { cause: error },
+    )
+  }
+}
+
+const connectTo = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<Connections> => {
   const instance = await DuckDBInstance.create(path, {
     memory_limit: `${Math.round(memoryBytes / 1024)}KiB`,
     threads: `${threads}`,
@@ -226,6 +244,7 @@ const connect = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<C
     const writer = await instance.connect()
     connections.push(writer)
     await migrate(writer)
+    await refuseShortened(writer, path)
     const readers = await Promise.all(
       Array.from({ length: LONG_QUERIES_AT_ONCE + 1 }, () => instance.connect()),
     )
