@@ -1,6 +1,6 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent, EventView } from '@waymark/contracts'
 import { eventKeyOf } from '@waymark/domain'
-import type { AnalyticsProfile } from './store.ts'
+import type { AnalyticsProfile, StoredEvent } from './store.ts'
 
 /** JSON integers beyond this are read as text by ClickHouse. */
 const MAX_INTEGER = 2 ** 63
@@ -17,6 +17,69 @@ export const jsonOf = (members: Readonly<Record<string, unknown>>): string => {
   )
 }
 
+/** The origin of an event in columns of the store: what queries read, and texts that few events have on their own. */
+const CONTEXT_COLUMNS = {
+  bot: 'bot',
+  browser: 'browser',
+  browserVersion: 'browser_version',
+  os: 'os',
+  osVersion: 'os_version',
+  device: 'device',
+  country: 'country',
+  city: 'city',
+  path: 'path',
+  referrer: 'referrer',
+  referrerHost: 'referrer_host',
+} as const
+const UTM_COLUMNS = {
+  source: 'utm_source',
+  medium: 'utm_medium',
+  campaign: 'utm_campaign',
+  term: 'utm_term',
+  content: 'utm_content',
+} as const
+
+type Context = EventView['context']
+type ContextColumn = keyof typeof CONTEXT_COLUMNS
+
+/** What the API shows of an event and no query reads. Members without a value are left out, because they are most. */
+type EventDetails = Partial<Pick<EventView, 'shortLinkCode' | 'clickIds' | 'warnings'>> & {
+  /** Absent when it is the key. */
+  eventId?: string
+  /** As it was sent, or in ms after the receipt, which is shorter and gives the same text. */
+  clientTimestamp?: string | number
+  context?: Partial<Omit<Context, ContextColumn | 'utm'>>
+}
+
+/** The part of an event that has no column of its own, as JSON. */
+const detailsOf = (event: EnrichedEvent, eventKey: string): string => {
+  const { utm: _, ...context } = event.context
+  const details: EventDetails = {
+    ...(event.eventId !== eventKey && { eventId: event.eventId }),
+    ...(event.clientTimestamp !== null && { clientTimestamp: shortTime(event.clientTimestamp, event) }),
+    ...(event.shortLinkCode !== null && { shortLinkCode: event.shortLinkCode }),
+    ...(!isEmpty(event.clickIds) && { clickIds: event.clickIds }),
+    ...(event.warnings.length > 0 && { warnings: event.warnings }),
+    context: Object.fromEntries(
+      Object.entries(context).filter(
+        ([name, value]) => !(name in CONTEXT_COLUMNS) && value !== null && !isEmpty(value),
+      ),
+    ),
+  }
+  return JSON.stringify(details)
+}
+
+const shortTime = (time: string, { receivedAt }: Pick<EventView, 'receivedAt'>): string | number => {
+  const ms = Date.parse(time)
+  return isoOf(ms) === time ? ms - Date.parse(receivedAt) : time
+}
+
+const fullTime = (time: string | number, receivedMs: StoredRow['received_ms']): string =>
+  typeof time === 'string' ? time : isoOf(Number(receivedMs) + time)
+
+const isEmpty = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && Object.keys(value).length === 0
+
 /** The columns of an event in the store. */
 const eventRow = (event: EnrichedEvent) => ({
   project_id: event.projectId,
@@ -29,11 +92,14 @@ const eventRow = (event: EnrichedEvent) => ({
   session_id: event.sessionId,
   bot: event.context.bot,
   browser: event.context.browser,
+  browser_version: event.context.browserVersion,
   os: event.context.os,
+  os_version: event.context.osVersion,
   device: event.context.device,
   country: event.context.country,
   city: event.context.city,
   path: event.context.path,
+  referrer: event.context.referrer,
   referrer_host: event.context.referrerHost,
   utm_source: event.context.utm.source,
   utm_medium: event.context.utm.medium,
@@ -49,6 +115,8 @@ const eventRow = (event: EnrichedEvent) => ({
     currency,
   })),
   properties: event.properties,
+  received_at: event.receivedAt,
+  details: detailsOf(event, eventKeyOf(event.eventId)),
 })
 
 export type EventRow = ReturnType<typeof eventRow>
@@ -63,6 +131,78 @@ export const eventRows = (events: readonly EnrichedEvent[]): EventRow[] => {
   }
   return [...rows.values()]
 }
+
+/** The columns that make an event as the API shows it, as the stores read them. */
+export const STORED_COLUMNS = [
+  'event_name',
+  'visitor_id',
+  'user_id',
+  'session_id',
+  'link',
+  ...Object.values(CONTEXT_COLUMNS),
+  ...Object.values(UTM_COLUMNS),
+] as const
+
+type StoredColumn = Exclude<(typeof STORED_COLUMNS)[number], 'event_name' | 'bot'>
+
+/** A complete event as the stores read it; times in ms. */
+export type StoredRow = Readonly<Record<StoredColumn, string | null>> & {
+  event_key: string
+  event_name: string
+  profile_id: string | null
+  received_ms: bigint | number | string
+  time_ms: bigint | number | string
+  bot: boolean
+  /** JSON. */
+  properties: string
+  details: string
+}
+
+/** An event as the API shows it. */
+export const storedEventOf = (row: StoredRow): StoredEvent => {
+  const details = JSON.parse(row.details) as EventDetails
+  return {
+    eventKey: row.event_key,
+    eventId: details.eventId ?? row.event_key,
+    eventName: row.event_name,
+    visitorId: row.visitor_id,
+    userId: row.user_id,
+    sessionId: row.session_id,
+    properties: JSON.parse(row.properties),
+    clientTimestamp:
+      details.clientTimestamp === undefined ? null : fullTime(details.clientTimestamp, row.received_ms),
+    receivedAt: isoOf(row.received_ms),
+    timestamp: isoOf(row.time_ms),
+    profileId: row.profile_id,
+    shortLinkId: row.link,
+    shortLinkCode: details.shortLinkCode ?? null,
+    clickIds: details.clickIds ?? {},
+    warnings: details.warnings ?? [],
+    context: {
+      ...NO_CONTEXT,
+      ...details.context,
+      ...valuesOf(row, CONTEXT_COLUMNS),
+      bot: row.bot,
+      utm: valuesOf(row, UTM_COLUMNS),
+    },
+  }
+}
+
+const NO_CONTEXT = { ip: null, url: null, clickIds: {} } satisfies Partial<Context>
+
+/** The ISO text of a time, or of none. */
+const isoOf = (ms: StoredRow['time_ms']): string => {
+  const time = new Date(Number(ms))
+  return Number.isNaN(time.getTime()) ? '' : time.toISOString()
+}
+
+const valuesOf = <Name extends string>(
+  row: StoredRow,
+  columns: Readonly<Record<Name, StoredColumn | 'bot'>>,
+): Record<Name, string | null> =>
+  Object.fromEntries(
+    Object.entries<StoredColumn | 'bot'>(columns).map(([name, column]) => [name, row[column]]),
+  ) as Record<Name, string | null>
 
 /** The columns of a profile in the store. */
 export const profileRow = ({ projectId, profileId, mergedInto, traits, version }: AnalyticsProfile) => ({

@@ -1,4 +1,4 @@
-import { analyticsMetrics, type EnrichedEvent } from '@waymark/contracts'
+import { analyticsMetrics, type EnrichedEvent, type EventView } from '@waymark/contracts'
 import type { CompiledSegment, EventFilter, PropertyRef } from '@waymark/domain'
 
 /**
@@ -21,10 +21,20 @@ export type AnalyticsWrites = {
    * They can be read when this resolves.
    */
   storeEvents(events: readonly EnrichedEvent[]): Promise<void>
+  /**
+   * Stores events that the store may have without what `readEvents` reads, because an earlier version wrote them. Others
+   * are stored as by `storeEvents`.
+   */
+  completeEvents(events: readonly EnrichedEvent[]): Promise<void>
+  /**
+   * The events that `completeEvents` has yet to complete, in portions of at most `limit`, in the order in which they are
+   * stored. Those of a portion may be completed before the next one is read.
+   */
+  listIncompleteEvents(options: { limit: number }): AsyncGenerator<EventKey[], void, undefined>
   /** Stores the current traits and merges of people. A profile with a later version is not replaced. */
   storeProfiles(profiles: readonly AnalyticsProfile[]): Promise<void>
   /** Deletes events. Their conversions remain without person and properties. Idempotent. */
-  eraseEvents(events: readonly { projectId: string; eventKey: string }[]): Promise<void>
+  eraseEvents(events: readonly EventKey[]): Promise<void>
   /**
    * Deletes a project's events of the earliest day (UTC) that has some before `before` (in ms), with their conversions.
    * @returns whether there were any
@@ -33,6 +43,8 @@ export type AnalyticsWrites = {
   /** Deletes people: their merges and traits. Idempotent. */
   eraseProfiles(profiles: readonly { projectId: string; profileId: string }[]): Promise<void>
 }
+
+export type EventKey = { projectId: string; eventKey: string }
 
 /** The queries of the store. */
 export type AnalyticsQueries = {
@@ -46,6 +58,13 @@ export type AnalyticsQueries = {
   findProfiles(query: ProfilesQuery): Promise<string[]>
   /** People in a segment: those with the greatest ids, in any order, and their number. */
   measureSegment(query: SegmentQuery): Promise<SegmentRow[]>
+  /**
+   * Reads events, the last received first, and of those received at the same time the one with the greatest key first.
+   * Erased events and those that `completeEvents` has yet to complete are left out. Each portion is one statement, which
+   * reads a range of receipts, so a portion may be empty. The range grows until it has events. The caller may stop after
+   * any portion and continue later after its `next`.
+   */
+  readEvents(query: EventsQuery): AsyncGenerator<EventsPortion, void, undefined>
 }
 
 /** The store is unavailable or cannot write. A retry is safe and may succeed. */
@@ -209,5 +228,42 @@ export type SegmentQuery = {
 
 /** A person of the sample; for the profile `null`, the number of all people. */
 export type SegmentRow = { profileId: string | null; people: number }
+
+/** The place of an event in the order of receipt, in ms. */
+export type EventPlace = {
+  receivedAt: number
+  /** Without one, the place before all events that were received at this time. */
+  eventKey?: string | undefined
+}
+
+/** Which events to read. All conditions must match. */
+export type EventsQuery = {
+  projectId: string
+  /** By the time of the event, in ms; `to` is exclusive. */
+  from?: number | undefined
+  to?: number | undefined
+  eventKey?: string | undefined
+  eventName?: string | undefined
+  visitorId?: string | undefined
+  userId?: string | undefined
+  /** The profiles that the events were stored with. */
+  profileIds?: readonly string[] | undefined
+  filters?: readonly EventFilter[] | undefined
+  /** Only events below this place. */
+  below?: EventPlace | undefined
+  /** Only events received at this time (ms) or later. */
+  receivedFrom?: number | undefined
+  /** Maximum events of a portion, asked before each one. */
+  portion: () => number
+}
+
+/** An event as the API shows it, with its key. */
+export type StoredEvent = EventView & { eventKey: string }
+
+export type EventsPortion = {
+  events: StoredEvent[]
+  /** The place to continue below; `undefined` at the end. */
+  next: EventPlace | undefined
+}
 
 export type PropertyValueRow = { value: string; events: number }

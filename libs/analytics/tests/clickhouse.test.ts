@@ -6,11 +6,17 @@ import { type AddressInfo, connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer } from 'node:tls'
-import { executeOnClickHouse, requireServices, services } from '@waymark/testing'
+import { createClient } from '@clickhouse/client'
+import { eventKeyOf } from '@waymark/domain'
+import { anEnrichedEvent, executeOnClickHouse, requireServices, services } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { migrateClickHouse, openClickHouseStore } from '../src/clickhouse/index.ts'
-import { migrationsOf } from '../src/clickhouse/schema-queries.ts'
-import { describeAnalyticsStore } from './store-contract.ts'
+import { clickhouseDialect } from '../src/clickhouse/dialect.ts'
+import { migrateClickHouse, openClickHouseStore, SETTINGS } from '../src/clickhouse/index.ts'
+import { ERASED_PRECEDENCE, migrationsOf } from '../src/clickhouse/schema-queries.ts'
+import type { Bindings, Database } from '../src/sql/dialect.ts'
+import { readEvents } from '../src/sql/event-queries.ts'
+import type { EventsQuery, StoredEvent } from '../src/store.ts'
+import { describeAnalyticsStore, expectCompleted } from './store-contract.ts'
 
 const PROJECT = '01900000-0000-7000-8000-000000000001'
 
@@ -28,6 +34,75 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     },
     { runs: 20 },
   )
+
+  const openEmpty = async () => {
+    const { clickhouseUrl: url } = requireServices()
+    const database = `t${randomBytes(5).toString('hex')}`
+    const options = { url, database, queryTimeoutMs: 60_000, queryMemoryBytes: 512 * 1024 * 1024 }
+    // Each migration runs again with every version.
+    for (let run = 0; run < 2; run++) await migrateClickHouse(options)
+    const store = openClickHouseStore(options)
+    onTestFinished(() => store.close())
+    const execute = (text: string) => executeOnClickHouse(url, text.replaceAll('{database}', database))
+    return { store, database, execute }
+  }
+
+  it('completes events of an earlier version, those that were erased excepted', async () => {
+    const { store, execute } = await openEmpty()
+    const events = ['early', 'erased', 'missing'].map((eventId) => anEnrichedEvent({ event: { eventId } }))
+    for (const { projectId, eventId, timestamp, eventName } of events.slice(0, 2))
+      await execute(
+        `INSERT INTO {database}.events (project_id, event_key, time, event_name, properties, erased, precedence)
+         SELECT '${projectId}', '${eventKeyOf(eventId)}', parseDateTime64BestEffort('${timestamp}', 3), '${eventName}', '{}',
+           ${eventId === 'erased'}, ${eventId === 'erased' ? ERASED_PRECEDENCE : 1}`,
+      )
+    await expectCompleted(store, events)
+  })
+
+  it('reads few events for the newest of many of an active project, one by its id, and those of a person', async () => {
+    const { database, execute } = await openEmpty()
+    const newest = Date.now()
+    const person = '01900000-0000-7000-8000-0000000000aa'
+    await execute(
+      `INSERT INTO {database}.events (project_id, event_key, time, event_name, profile_id, properties, erased, received_at, details)
+       SELECT '${PROJECT}', generateUUIDv4(), fromUnixTimestamp64Milli(toInt64(${newest} - (number + 1) * 1000)),
+         ['view', 'order'][number % 2 + 1], if(number % 100000 = 7, toUUID('${person}'), generateUUIDv4()), '{}', false,
+         fromUnixTimestamp64Milli(toInt64(${newest} - (number + 1) * 1000)), '{}'
+       FROM numbers(1000000)`,
+    )
+    const { clickhouseUrl: url } = requireServices()
+    const client = createClient({ url, database, clickhouse_settings: SETTINGS })
+    onTestFinished(() => client.close())
+    /** Reads until there are `count` events, and how many rows the server read for them. */
+    const read = async (query: Omit<EventsQuery, 'projectId' | 'portion'>, count: number) => {
+      const found: StoredEvent[] = []
+      let rows = 0
+      const run: Database['query'] = async <T>(_: string, text: string, bindings: Bindings) => {
+        const result = await client.query({ query: text, query_params: bindings, format: 'JSON' })
+        const { data, statistics } = await result.json<T>()
+        rows += statistics?.rows_read ?? Number.NaN
+        return data
+      }
+      const events = { projectId: PROJECT, portion: () => 100, ...query }
+      for await (const portion of readEvents({ dialect: clickhouseDialect, query: run }, events)) {
+        found.push(...portion.events)
+        if (found.length >= count) break
+      }
+      return { found, rows }
+    }
+    const latest = await read({}, 100)
+    expect(latest.found.slice(0, 100).map(({ receivedAt }) => Date.parse(receivedAt))).toEqual(
+      Array.from({ length: 100 }, (_, place) => newest - (place + 1) * 1_000),
+    )
+    expect(latest.rows).toBeLessThan(200_000)
+    const { eventKey } = latest.found[50] as StoredEvent
+    const one = await read({ eventKey }, 1)
+    expect(one.found.map((event) => event.eventKey)).toEqual([eventKey])
+    expect(one.rows).toBeLessThan(200_000)
+    const persons = await read({ profileIds: [person] }, 10)
+    expect(persons.found).toHaveLength(10)
+    expect(persons.rows).toBeLessThan(500_000)
+  })
 
   it('stops a query on the server when its signal aborts', async () => {
     const { clickhouseUrl: url } = requireServices()
@@ -110,7 +185,8 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     for (const statement of statements) {
       expect(statement).toContain(`ON CLUSTER 'waymark'`)
       const tree = await executeOnClickHouse(requireServices().clickhouseUrl, `EXPLAIN AST ${statement}`)
-      expect(tree).toContain('Function ReplicatedReplacingMergeTree')
+      if (statement.startsWith('CREATE TABLE'))
+        expect(tree).toContain('Function ReplicatedReplacingMergeTree')
     }
   })
 })

@@ -1,17 +1,22 @@
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { anEnrichedEvent } from '@waymark/testing'
+import type { EnrichedEvent } from '@waymark/contracts'
+import { eventKeyOf } from '@waymark/domain'
+import { anEnrichedEvent, PATIENCE_MS, startProcess } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { duckdbDialect } from '../src/duckdb/dialect.ts'
 import { createDuckDBStore, openDuckDBFile, openDuckDBStore } from '../src/duckdb/index.ts'
 import { migrations } from '../src/duckdb/schema-queries.ts'
+import type { Database } from '../src/sql/dialect.ts'
+import { readEvents } from '../src/sql/event-queries.ts'
 import { MAX_TREND_ROWS } from '../src/sql/trend-queries.ts'
-import { AnalyticsUnavailableError, QueryTimeoutError } from '../src/store.ts'
-import { describeAnalyticsStore } from './store-contract.ts'
+import { AnalyticsUnavailableError, QueryTimeoutError, type StoredEvent } from '../src/store.ts'
+import { describeAnalyticsStore, expectCompleted } from './store-contract.ts'
 
 const LIMITS = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 120_000 }
 
@@ -29,6 +34,15 @@ const canMount = (() => {
   rmSync(path, { recursive: true })
   return isMounted
 })()
+
+const hasStrace = spawnSync('strace', ['-V']).status === 0
+
+/** The arguments of Node for a process that stores batches of 100 events, each acknowledged by a line. */
+const storingProcess = (path: string): string[] => [
+  join(import.meta.dirname, 'storing-process.ts'),
+  path,
+  JSON.stringify(anEnrichedEvent({ projectId: EVERYTHING.projectId })),
+]
 
 /** A disk in memory of so many megabytes. */
 const smallDisk = async (megabytes: number) => {
@@ -88,6 +102,63 @@ describe('analytics in DuckDB', () => {
     }
   })
 
+  it('completes events of a file of version 2, those that were erased excepted', async () => {
+    const path = join(await folder(), 'analytics.duckdb')
+    const instance = await DuckDBInstance.create(path)
+    const connection = await instance.connect()
+    const events = ['early', 'erased', 'missing'].map((eventId) => anEnrichedEvent({ event: { eventId } }))
+    const valuesOf = ({ projectId, eventId, timestamp, eventName }: EnrichedEvent) =>
+      `('${projectId}', '${eventKeyOf(eventId)}', '${timestamp}', '${eventName}', false, 0, [], '{}', ${eventId === 'erased'})`
+    await connection.run(`
+      CREATE TABLE schema_version (version INTEGER NOT NULL); INSERT INTO schema_version VALUES (2);
+      ${migrations[0]}; ${migrations[1]}
+      INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased)
+      VALUES ${events.slice(0, 2).map(valuesOf).join(', ')}`)
+    connection.closeSync()
+    instance.closeSync()
+    const store = await openDuckDBStore({ path, ...LIMITS })
+    onTestFinished(() => store.close())
+    await expectCompleted(store, events)
+  })
+
+  it('reads few events for the newest of many', async () => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS })
+    onTestFinished(() => file.close())
+    const newest = Date.parse('2026-11-01T00:00:00Z')
+    await file.write([
+      [
+        `INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased,
+           received_at, details)
+         SELECT $1, uuid(), received, 'order', false, 0, [], '{}', false, received, '{}'
+         FROM (SELECT $2::TIMESTAMP - INTERVAL 1 SECOND * (1000000 - range) AS received FROM range(1000000))`,
+        [EVERYTHING.projectId, new Date(newest).toISOString()],
+      ],
+    ])
+    let scanned = 0
+    const query: Database['query'] = async (projectId, text, bindings) => {
+      const [explained] = await file.query<{ explain_value: string }>(
+        projectId,
+        `EXPLAIN (ANALYZE, FORMAT json) ${text}`,
+        bindings,
+      )
+      const counts = (explained?.explain_value ?? '').matchAll(/"operator_rows_scanned":\s*(\d+)/g)
+      for (const [, count] of counts) scanned += Number(count)
+      return file.query(projectId, text, bindings)
+    }
+    const found: StoredEvent[] = []
+    const events = { projectId: EVERYTHING.projectId, portion: () => 100 }
+    for await (const portion of readEvents({ dialect: duckdbDialect, query }, events)) {
+      found.push(...portion.events)
+      if (found.length >= 100) break
+    }
+    expect(found.slice(0, 100).map(({ receivedAt }) => Date.parse(receivedAt))).toEqual(
+      Array.from({ length: 100 }, (_, place) => newest - (place + 1) * 1_000),
+    )
+    // A block of DuckDB has 122,880 rows.
+    expect(scanned).toBeGreaterThan(0)
+    expect(scanned).toBeLessThanOrEqual(4 * 122_880)
+  })
+
   it.skipIf(!canMount)('recovers after its disk was full, with each event stored once', async () => {
     const disk = await smallDisk(18)
     const store = await openDuckDBStore({ path: join(disk.path, 'analytics.duckdb'), ...LIMITS })
@@ -134,6 +205,74 @@ describe('analytics in DuckDB', () => {
     expect(await again.measureTrend(EVERYTHING)).toContainEqual(
       expect.objectContaining({ bucket: null, value: 1 }),
     )
+  })
+
+  it('refuses a file that was cut short, and says what to do', async () => {
+    const path = join(await folder(), 'analytics.duckdb')
+    // The second part is behind what DuckDB reads when it opens the file.
+    for (const rows of [200_000, 130_000]) {
+      const file = await openDuckDBFile({ path, ...LIMITS })
+      await file.write([
+        [
+          `INSERT INTO events (project_id, event_key, "time", event_name, bot, warnings, conversions, properties, erased)
+           SELECT $1, uuid(), now()::TIMESTAMP, 'order', false, 0, [], '{"n":' || random() || '}', false FROM range(${rows})`,
+          [EVERYTHING.projectId],
+        ],
+      ])
+      await file.close()
+    }
+    const whole = await readFile(path)
+    for (const bytes of [0, 100, 12_288, whole.length >> 1, whole.length - 5 * 262_144]) {
+      await writeFile(path, whole.subarray(0, bytes))
+      await expect(openDuckDBStore({ path, ...LIMITS })).rejects.toThrow(
+        /analytics\.duckdb is damaged or incomplete.*backup\.md/,
+      )
+      expect((await stat(path)).size).toBe(bytes)
+    }
+    await writeFile(path, whole)
+    const store = await openDuckDBStore({ path, ...LIMITS })
+    expect(await store.measureTrend(EVERYTHING)).toContainEqual(
+      expect.objectContaining({ bucket: null, value: 330_000 }),
+    )
+    await store.close()
+  })
+
+  it('has every stored batch after kill -9', async () => {
+    const path = join(await folder(), 'analytics.duckdb')
+    let stored = 0
+    for (const batches of [1, 3, 8]) {
+      const { child, stdout, kill } = startProcess(process.execPath, storingProcess(path))
+      onTestFinished(kill)
+      await expect.poll(() => stdout().split('\n').length > batches, { timeout: PATIENCE_MS }).toBe(true)
+      child.kill('SIGKILL')
+      await kill()
+      // Each line is a batch of 100 events whose write had resolved.
+      stored += (stdout().split('\n').length - 1) * 100
+      const store = await openDuckDBStore({ path, ...LIMITS })
+      const all = (await store.measureTrend(EVERYTHING)).find(({ bucket }) => bucket === null)?.value ?? 0
+      // A batch that was not acknowledged may be there, as a whole.
+      expect([stored, stored + 100]).toContain(all)
+      stored = all
+      await store.close()
+    }
+  })
+
+  it.skipIf(!hasStrace)('syncs its log before a write resolves', async () => {
+    const path = join(await folder(), 'analytics.duckdb')
+    const tracing = ['-f', '-e', 'trace=openat,fsync,fdatasync,write', process.execPath]
+    const { stdout, stderr, kill } = startProcess('strace', [...tracing, ...storingProcess(path)])
+    onTestFinished(kill)
+    await expect.poll(() => stdout().split('\n').length > 5, { timeout: PATIENCE_MS }).toBe(true)
+    await kill()
+    const calls = stderr().split('\n')
+    const log = calls.flatMap((call) => /openat\(.*\.duckdb\.wal".*= (\d+)$/.exec(call)?.[1] ?? []).at(-1)
+    expect(log).toBeDefined()
+    const acknowledged = calls.flatMap((call, place) => (/write\(1, "stored/.test(call) ? [place] : []))
+    expect(acknowledged.length).toBeGreaterThanOrEqual(5)
+    for (const [n, place] of acknowledged.entries()) {
+      const since = calls.slice(n === 0 ? 0 : acknowledged[n - 1], place)
+      expect(since.some((call) => new RegExp(`f(data)?sync\\(${log}\\b`).test(call))).toBe(true)
+    }
   })
 
   it('refuses queries after it is closed', async () => {

@@ -1,4 +1,4 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent, EventView } from '@waymark/contracts'
 import {
   type EventFilter,
   eventKeyOf,
@@ -215,6 +215,8 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
       )
       return day !== undefined
     },
+    completeEvents: async () => {},
+    listIncompleteEvents: async function* () {},
     eraseEvents: async (keys) => {
       const isNamed = ({ projectId, eventId }: Stored) =>
         keys.some((key) => key.projectId === projectId && key.eventKey === eventKeyOf(eventId))
@@ -379,9 +381,44 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         .sort((a, b) => b.events - a.events || compareLabels(a.value, b.value))
         .slice(0, limit)
     },
+    readEvents: async function* ({ projectId, portion, ...query }) {
+      const found = events
+        .filter((event) => event.projectId === projectId && !event.erased)
+        .filter((event) => {
+          const [at, receivedAt] = [Date.parse(event.timestamp), Date.parse(event.receivedAt)]
+          const inTime = at >= (query.from ?? -Infinity) && at < (query.to ?? Infinity)
+          return inTime && receivedAt >= (query.receivedFrom ?? 0) && fits(event, query.filters ?? [])
+        })
+        .filter((event) => (query.eventName ?? event.eventName) === event.eventName)
+        .filter((event) => (query.visitorId ?? event.visitorId) === event.visitorId)
+        .filter((event) => (query.userId ?? event.userId) === event.userId)
+        .filter(({ profileId }) => query.profileIds?.some((id) => id === profileId) ?? true)
+        .map((event) => ({ ...viewOf(event), eventKey: eventKeyOf(event.eventId) }))
+        .filter(({ eventKey }) => (query.eventKey ?? eventKey) === eventKey)
+        .map((event) => ({ event, place: `${event.receivedAt} ${event.eventKey}` }))
+        .filter(({ place }) => {
+          if (query.below === undefined) return true
+          const { receivedAt, eventKey = '' } = query.below
+          return place < `${new Date(receivedAt).toISOString()} ${eventKey}`
+        })
+        .sort((a, b) => (a.place < b.place ? 1 : -1))
+        .map(({ event }) => event)
+      for (let start = 0; start <= found.length; start += portion())
+        yield { events: found.slice(start, start + portion()), next: undefined }
+    },
     close: async () => {},
   }
 }
+
+/** The event as the API shows it. */
+const viewOf = ({
+  v: _v,
+  projectId: _p,
+  backfill: _b,
+  conversions: _c,
+  erased: _e,
+  ...view
+}: Stored): EventView => view
 
 const columnOf = ({ eventName, context, shortLinkId }: Stored, column: string): unknown => {
   const { utm } = context

@@ -1,4 +1,10 @@
-import { type ClickHouseClient, ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import {
+  type ClickHouseClient,
+  ClickHouseError,
+  ClickHouseLogLevel,
+  type ClickHouseSettings,
+  createClient,
+} from '@clickhouse/client'
 import type { Bindings } from '../sql/dialect.ts'
 import { createQueries } from '../sql/queries.ts'
 import {
@@ -33,6 +39,25 @@ const REFUSED_VALUES = new Set(['6', '25', '26', '27', '38', '41', '53', '69', '
 /** TIMEOUT_EXCEEDED, TOO_SLOW and MEMORY_LIMIT_EXCEEDED: a shorter range avoids each. */
 const TOO_MUCH = new Set(['159', '160', '241'])
 
+/** The settings of every statement. */
+export const SETTINGS: ClickHouseSettings = {
+  // Each row once, whether or not its versions are merged.
+  final: 1,
+  // Versions of a row have the same time, so they are in the same partition.
+  do_not_merge_across_partitions_select_final: 1,
+  // Skipping parts of the table must not skip another version of a row.
+  use_skip_indexes_if_final: 1,
+  use_skip_indexes_if_final_exact_mode: 1,
+  // NULL semantics of standard SQL, as in DuckDB.
+  join_use_nulls: 1,
+  group_by_use_nulls: 1,
+  date_time_input_format: 'best_effort',
+  async_insert: 1,
+  wait_for_async_insert: 1,
+  // A batch of a backfill may contain many months.
+  max_partitions_per_insert_block: '1000',
+}
+
 const pem = (text: string): Buffer => Buffer.from(text)
 
 const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): ClickHouseClient =>
@@ -49,20 +74,7 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
     max_open_connections: MAX_CONNECTIONS,
     // Errors are thrown, and the caller logs them.
     log: { level: ClickHouseLogLevel.OFF },
-    clickhouse_settings: {
-      // Each row once, whether or not its versions are merged.
-      final: 1,
-      // Versions of a row have the same time, so they are in the same partition.
-      do_not_merge_across_partitions_select_final: 1,
-      // NULL semantics of standard SQL, as in DuckDB.
-      join_use_nulls: 1,
-      group_by_use_nulls: 1,
-      date_time_input_format: 'best_effort',
-      async_insert: 1,
-      wait_for_async_insert: 1,
-      // A batch of a backfill may contain many months.
-      max_partitions_per_insert_block: '1000',
-    },
+    clickhouse_settings: SETTINGS,
   })
 
 /** The analytics store in ClickHouse. Its tables must exist: see `migrateClickHouse`. */

@@ -6,6 +6,8 @@ export type ClickHouseLayout = {
 
 /** The precedence of an erased event over each of its earlier rows and any repeat. */
 export const ERASED_PRECEDENCE = '18446744073709551615'
+/** The precedence of an event over each row that was stored in the order of time. */
+export const COMPLETE_PRECEDENCE = '9223372036854775807'
 
 const onClusterOf = ({ cluster }: ClickHouseLayout): string =>
   cluster === undefined ? '' : `ON CLUSTER '${cluster}'`
@@ -59,6 +61,15 @@ export const migrationsOf = (layout: ClickHouseLayout): readonly string[] => {
     ENGINE = ${engine('precedence')}
     PARTITION BY toYYYYMM("time")
     ORDER BY (project_id, event_name, "time", event_key)`,
+    // Rows of earlier versions have none of these, and 0 as the time of receipt, until they are completed.
+    `ALTER TABLE events ${onCluster}
+      ADD COLUMN IF NOT EXISTS received_at DateTime64(3, 'UTC') DEFAULT 0 CODEC(Delta, ZSTD),
+      ADD COLUMN IF NOT EXISTS browser_version LowCardinality(Nullable(String)),
+      ADD COLUMN IF NOT EXISTS os_version LowCardinality(Nullable(String)),
+      ADD COLUMN IF NOT EXISTS referrer Nullable(String) CODEC(ZSTD),
+      ADD COLUMN IF NOT EXISTS details String CODEC(ZSTD(3)),
+      ADD INDEX IF NOT EXISTS receipts received_at TYPE minmax GRANULARITY 1,
+      ADD INDEX IF NOT EXISTS profile_ids profile_id TYPE bloom_filter GRANULARITY 1`,
     `CREATE TABLE IF NOT EXISTS profiles ${onCluster} (
       project_id UUID,
       profile_id UUID,

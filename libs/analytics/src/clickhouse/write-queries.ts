@@ -1,12 +1,22 @@
 import type { ClickHouseClient } from '@clickhouse/client'
+import type { EnrichedEvent } from '@waymark/contracts'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import { timeText } from './dialect.ts'
-import { ERASED_PRECEDENCE } from './schema-queries.ts'
+import { COMPLETE_PRECEDENCE, ERASED_PRECEDENCE } from './schema-queries.ts'
 
 /** Columns that an erased event keeps, because conversions are counted by them. */
 const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,
   utm_campaign, utm_term, utm_content, link, link_campaign, warnings, conversions`
+
+/** The sorting key of an event that is to be completed. */
+type IncompleteRow = { project_id: string; event_name: string; time: string; event_key: string }
+
+// In the order of the sorting key, so that a portion reads only what follows the portion before.
+const incompleteEvents = (isNext: boolean): string => `
+  SELECT project_id, event_name, "time", event_key FROM events WHERE received_at = 0 AND NOT erased
+    ${isNext ? `AND (project_id, event_name, "time", event_key) > ({project_id:UUID}, {event_name:String}, {time:DateTime64(3, 'UTC')}, {event_key:UUID})` : ''}
+  ORDER BY project_id, event_name, "time", event_key LIMIT {limit:UInt32}`
 
 /** The writer of the store. Each call resolves once the server has stored the rows. */
 export const createWrites = (
@@ -22,17 +32,35 @@ export const createWrites = (
   const command = async (query: string, query_params: Record<string, unknown>): Promise<void> => {
     await client.command({ query, query_params }).catch(fail)
   }
+  const insertEvents = async (events: readonly EnrichedEvent[], more: object = {}): Promise<void> => {
+    if (events.length === 0) return
+    await insert(
+      'events',
+      eventRows(events).map((row) => ({
+        ...row,
+        ...more,
+        properties: jsonOf(row.properties),
+        erased: false,
+      })),
+    )
+  }
   return {
-    storeEvents: async (events) => {
-      if (events.length === 0) return
-      await insert(
-        'events',
-        eventRows(events).map((row) => ({
-          ...row,
-          properties: jsonOf(row.properties),
-          erased: false,
-        })),
-      )
+    storeEvents: (events) => insertEvents(events),
+    completeEvents: (events) => insertEvents(events, { precedence: COMPLETE_PRECEDENCE }),
+    listIncompleteEvents: async function* ({ limit }) {
+      for (let last: IncompleteRow | undefined; ; ) {
+        const found: IncompleteRow[] = await client
+          .query({
+            query: incompleteEvents(last !== undefined),
+            query_params: { ...last, limit },
+            format: 'JSONEachRow',
+          })
+          .then((result) => result.json<IncompleteRow>())
+          .catch(fail)
+        if (found.length === 0) return
+        yield found.map(({ project_id, event_key }) => ({ projectId: project_id, eventKey: event_key }))
+        last = found.at(-1)
+      }
     },
     storeProfiles: async (profiles) => {
       if (profiles.length === 0) return

@@ -43,6 +43,13 @@ export const migrations: readonly string[] = [
   `
   ALTER TABLE events ALTER project_id TYPE VARCHAR;
   ALTER TABLE profiles ALTER project_id TYPE VARCHAR;`,
+  // NULL in rows of earlier versions, until they are completed.
+  `
+  ALTER TABLE events ADD COLUMN received_at TIMESTAMP;
+  ALTER TABLE events ADD COLUMN browser_version VARCHAR;
+  ALTER TABLE events ADD COLUMN os_version VARCHAR;
+  ALTER TABLE events ADD COLUMN referrer VARCHAR;
+  ALTER TABLE events ADD COLUMN details VARCHAR;`,
 ]
 
 /**

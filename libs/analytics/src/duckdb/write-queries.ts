@@ -1,3 +1,4 @@
+import type { EnrichedEvent } from '@waymark/contracts'
 import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import type { DuckDBFile } from './file.ts'
@@ -30,6 +31,11 @@ const EVENT_TYPES: Record<keyof EventRow, unknown> = {
   warnings: 'INTEGER',
   conversions: [{ selector_id: 'UUID', amount: 'BIGINT', currency: 'VARCHAR' }],
   properties: 'JSON',
+  received_at: 'TIMESTAMP',
+  browser_version: 'VARCHAR',
+  os_version: 'VARCHAR',
+  referrer: 'VARCHAR',
+  details: 'VARCHAR',
 }
 const PROFILE_TYPES: Record<keyof ProfileRow, string> = {
   project_id: 'VARCHAR',
@@ -60,6 +66,19 @@ const STORE_EVENTS = `
       AND known.project_id = new.project_id AND known.event_key = new.event_key AND known."time" = new."time"
   )`
 
+// Within the times of the batch, like repeats.
+const COMPLETE_EVENTS = `
+  UPDATE events SET received_at = new.received_at, browser_version = new.browser_version, os_version = new.os_version,
+    referrer = new.referrer, details = new.details
+  FROM ${rowsOf(EVENT_TYPES)} AS new
+  WHERE events."time" BETWEEN $2::TIMESTAMP AND $3::TIMESTAMP AND events.project_id = new.project_id
+    AND events.event_key = new.event_key AND events."time" = new."time" AND events.details IS NULL AND NOT events.erased`
+
+type IncompleteRow = { project_id: string; event_key: string; place: bigint }
+const INCOMPLETE_EVENTS = `
+  SELECT project_id, event_key::VARCHAR AS event_key, rowid AS place FROM events
+  WHERE details IS NULL AND NOT erased AND rowid > $last::BIGINT ORDER BY rowid LIMIT $limit::BIGINT`
+
 const DROP_OLDER_PROFILES = `
   DELETE FROM profiles USING ${rowsOf(PROFILE_TYPES)} AS new
   WHERE profiles.project_id = new.project_id AND profiles.profile_id = new.profile_id
@@ -77,7 +96,7 @@ const WHERE_NAMED = `WHERE (project_id, event_key) IN (SELECT (project_id, event
 const ERASE_EVENTS = `DELETE FROM events ${WHERE_NAMED} AND len(conversions) = 0`
 const ERASE_PERSON = `
   UPDATE events SET erased = true, profile_id = NULL, visitor_id = NULL, user_id = NULL, session_id = NULL,
-    city = NULL, path = NULL, referrer_host = NULL, properties = '{}'
+    city = NULL, path = NULL, referrer = NULL, referrer_host = NULL, properties = '{}', received_at = NULL, details = NULL
   ${WHERE_NAMED} AND NOT erased`
 
 // Everything before the end of the earliest day. The first condition on the time lets DuckDB skip later blocks.
@@ -91,13 +110,34 @@ const ERASE_PROFILES = `
   DELETE FROM profiles
   WHERE (project_id, profile_id) IN (SELECT (project_id, profile_id) FROM ${rowsOf(PROFILE_KEY_TYPES)} AS named)`
 
+/** The rows of a batch, and the first and last of their times. */
+const valuesOf = (events: readonly EnrichedEvent[]): [string, string, string] => {
+  const times = events.map(({ timestamp }) => timestamp).sort()
+  return [JSON.stringify(eventRows(events)), times[0] ?? '', times.at(-1) ?? '']
+}
+
 /** The writer of the store. Each call is one transaction. */
 export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
   storeEvents: async (events) => {
     if (events.length === 0) return
-    const times = events.map(({ timestamp }) => timestamp).sort()
-    const rows = JSON.stringify(eventRows(events))
-    await file.write([[STORE_EVENTS, [rows, times[0] ?? '', times.at(-1) ?? '']]])
+    await file.write([[STORE_EVENTS, valuesOf(events)]])
+  },
+  completeEvents: async (events) => {
+    if (events.length === 0) return
+    const values = valuesOf(events)
+    await file.write([
+      [COMPLETE_EVENTS, values],
+      [STORE_EVENTS, values],
+    ])
+  },
+  listIncompleteEvents: async function* ({ limit }) {
+    for (let last = -1; ; ) {
+      const bindings = { last, limit }
+      const found: IncompleteRow[] = await file.query<IncompleteRow>('', INCOMPLETE_EVENTS, bindings)
+      if (found.length === 0) return
+      yield found.map(({ project_id, event_key }) => ({ projectId: project_id, eventKey: event_key }))
+      last = Number(found.at(-1)?.place)
+    }
   },
   storeProfiles: async (profiles) => {
     if (profiles.length === 0) return

@@ -1,5 +1,6 @@
 import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
 import type { Database } from './dialect.ts'
+import { readEvents } from './event-queries.ts'
 import { measureFunnel } from './funnel-queries.ts'
 import { measurePaths } from './path-queries.ts'
 import { findProfiles } from './profile-queries.ts'
@@ -29,4 +30,5 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   listPropertyValues: (query) => listPropertyValues(database, query),
   findProfiles: (query) => findProfiles(database, query),
   measureSegment: (query) => measureSegment(database, query),
+  readEvents: (query) => readEvents(database, query),
 })

@@ -33,6 +33,13 @@ export const mergesOf = (dialect: Dialect, projectId: string, parameters: Parame
     WHERE project_id = ${parameters.projectId(projectId)} AND merged_into IS NOT NULL
   ) AS merge ON merge.profile_id = e.profile_id`
 
+/** Joins events `e` with `person`, the traits of their person. */
+export const personsOf = (dialect: Dialect, projectId: string, parameters: Parameters): string => `
+  ${mergesOf(dialect, projectId, parameters)}
+  LEFT JOIN (
+    SELECT profile_id, traits FROM ${dialect.profiles} WHERE project_id = ${parameters.projectId(projectId)}
+  ) AS person ON person.profile_id = ${PERSON}`
+
 /** Selects everyone who has traits; of merged profiles only the one that they became. */
 export const peopleWithTraits = (dialect: Dialect, projectId: string, parameters: Parameters): string => `
   SELECT profile_id, traits FROM ${dialect.profiles}
@@ -46,13 +53,11 @@ export const eventsFrom = (
   { conversions = false, people = false, traits = false, bucket = '' }: Joins = {},
 ): string => {
   const project = parameters.projectId(projectId)
-  const persons = `(SELECT profile_id, traits FROM ${dialect.profiles} WHERE project_id = ${project})`
-  const joins = [
-    bucket,
-    people || traits ? mergesOf(dialect, projectId, parameters) : '',
-    traits ? `LEFT JOIN ${persons} AS person ON person.profile_id = ${PERSON}` : '',
-    conversions ? dialect.unnestConversions : '',
-  ]
+  const peopleOf = (): string => {
+    if (traits) return personsOf(dialect, projectId, parameters)
+    return people ? mergesOf(dialect, projectId, parameters) : ''
+  }
+  const joins = [bucket, peopleOf(), conversions ? dialect.unnestConversions : '']
   return `
     FROM ${dialect.events} ${joins.filter((join) => join !== '').join('\n')}
     WHERE e.project_id = ${project} AND e."time" >= ${parameters.time(from)} AND e."time" < ${parameters.time(to)}
