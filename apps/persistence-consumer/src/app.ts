@@ -31,6 +31,7 @@ import {
   type Service,
 } from '@waymark/service-kit'
 import { archiveLoops } from './archive-loops.ts'
+import { completeEventsLoop } from './complete-events.ts'
 import { watchOutbox } from './outbox-gauges.ts'
 
 const RELAY_INTERVAL_MS = 500
@@ -101,6 +102,7 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       everyMs('event-partitions', PARTITIONS_INTERVAL_MS, () => partitions.makeAhead(new Date(clock()))),
       everyMs('retention', RETENTION_INTERVAL_MS, removeOldEvents),
       drain('complete-counts', COMPLETE_COUNTS_INTERVAL_MS, createCompleteCounts({ db, now: clock })),
+      completeEventsLoop(platform),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],
   }

@@ -1,10 +1,17 @@
+import type { EventKey } from '@waymark/analytics'
+import type { EnrichedEvent } from '@waymark/contracts'
 import { openDatabase } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain'
 import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { erasureHash } from '../src/erasure/index.ts'
+import { createCompleteEvents } from '../src/events/complete-events.ts'
 import {
   createEventPartitions,
+  findOtherEvents,
   findStoredEvents,
+  keyOfEvent,
   storeConversions,
   storeEvents,
 } from '../src/events/event-queries.ts'
@@ -58,12 +65,31 @@ describe.skipIf(!services)('storing events', () => {
     await db.transaction((client) =>
       storeConversions(client, [first], { linkTouchesOf: () => undefined, news: [] }),
     )
-    const found = await db.transaction((client) => findStoredEvents(client, [other, never, plain]))
+    const found = await db.transaction((client) =>
+      findStoredEvents(client, [other, never, plain].map(keyOfEvent)),
+    )
     expect(found).toHaveLength(2)
     expect(found).toContainEqual(plain)
     const { conversions: claims, ...rest } = found.find(({ eventId }) => eventId === 'repeated') ?? {}
     expect({ ...rest, conversions }).toEqual(first)
     expect(new Set(claims)).toEqual(new Set(conversions))
+  })
+
+  it('finds ids of events with another name, also of removed ones and ids that an earlier version claimed', async () => {
+    const named = (eventId: string, eventName: string) => anEnrichedEvent({ event: { eventId, eventName } })
+    const ids = ['named', 'removed', 'earlier']
+    await store(...ids.map((id) => named(id, 'order')))
+    await db.pool.query(`DELETE FROM ingest.events WHERE event_id = 'removed'`)
+    await db.pool.query('UPDATE ingest.event_ids SET name_hash = NULL WHERE event_key = $1', [
+      eventKeyOf('earlier'),
+    ])
+    const find = (eventName: string) =>
+      findOtherEvents(
+        db.pool,
+        [...ids, 'new'].map((id) => named(id, eventName)),
+      )
+    expect(await find('order')).toEqual([])
+    expect(await find('refund')).toEqual([0, 1, 2])
   })
 
   it('separates the same id of two projects', async () => {
@@ -88,6 +114,47 @@ describe.skipIf(!services)('storing events', () => {
     const old = anEnrichedEvent({ event: { eventId: 'old' }, receivedAt: '2023-07-15T12:00:00.000Z' })
     await createEventPartitions(db).ensureFor([old])
     expect(await store(old)).toBe(1)
+  })
+
+  it('completes the events of an earlier version, without those of people who were erased since', async () => {
+    const events = Array.from({ length: 5 }, (_, n) =>
+      anEnrichedEvent({ event: { eventId: `incomplete-${n}`, visitorId: `v${n}` } }),
+    )
+    await store(...events)
+    const removed = anEnrichedEvent({ event: { eventId: 'removed since' } })
+    let incomplete = [...events, removed].map(keyOfEvent)
+    const written: EnrichedEvent[] = []
+    const erased: EventKey[] = []
+    const analytics = {
+      listIncompleteEvents: async function* ({ limit }: { limit: number }) {
+        for (let start = 0; start < incomplete.length; start += limit)
+          yield incomplete.slice(start, start + limit)
+      },
+      completeEvents: async (completed: readonly EnrichedEvent[]) => {
+        written.push(...completed)
+        // Between the read and the write of the store.
+        await db.pool.query(
+          `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
+           SELECT $1, 'visitor', ${erasureHash('given')}, now() + interval '1 hour', gen_random_uuid()
+           FROM (SELECT $1::uuid AS project_id, 'visitor' AS kind, 'v3' AS value) AS given
+           ON CONFLICT DO NOTHING`,
+          [events[0]?.projectId],
+        )
+      },
+      eraseEvents: async (keys: readonly EventKey[]) => {
+        erased.push(...keys)
+      },
+    }
+    const counts: number[] = []
+    const onCompleted = (count: number) => counts.push(count)
+    const complete = createCompleteEvents({ db, analytics, batchEvents: 2, onCompleted })
+    const { signal } = new AbortController()
+    expect(await complete(signal)).toBe(5)
+    expect(counts).toEqual([2, 2, 1])
+    expect(new Set(written)).toEqual(new Set(events))
+    expect(erased).toEqual([keyOfEvent(events[3] as EnrichedEvent)])
+    incomplete = []
+    expect(await complete(signal)).toBe(0)
   })
 
   it('stores any JSON', async () => {

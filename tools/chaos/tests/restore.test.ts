@@ -165,8 +165,8 @@ describe.skipIf(!services)('a restore of PostgreSQL to an earlier time, with wha
     await executeOnClickHouse(
       fleet.env.CLICKHOUSE_URL,
       `DELETE FROM ${fleet.env.CLICKHOUSE_DATABASE}.events
-       WHERE NOT erased
-         AND precedence <= 9223372036854775807 - toUnixTimestamp64Micro(parseDateTime64BestEffort('${time}', 6))`,
+       WHERE NOT erased AND (received_at >= parseDateTime64BestEffort('${time}', 3)
+         OR precedence <= 9223372036854775807 - toUnixTimestamp64Micro(parseDateTime64BestEffort('${time}', 6)))`,
     )
     await runSetup('rewind', { REWIND_TO: rewindTo })
 

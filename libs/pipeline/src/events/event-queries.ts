@@ -1,5 +1,7 @@
+import { crc32 } from 'node:zlib'
+import type { EventKey } from '@waymark/analytics'
 import type { ConversionClaim, EnrichedEvent } from '@waymark/contracts'
-import { bulkColumns, type Database, ensureEventPartitions } from '@waymark/database'
+import { type BulkColumn, bulkColumns, type Database, ensureEventPartitions } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 import {
@@ -10,7 +12,7 @@ import {
 } from '../links/index.ts'
 import { EVENT_COLUMNS, type EventRow, eventView } from '../stored-events/index.ts'
 
-const eventColumns = bulkColumns<EnrichedEvent>([
+const EVENT: readonly BulkColumn<EnrichedEvent>[] = [
   { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
   { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
   { name: 'received_at', type: 'timestamptz', of: (event) => event.receivedAt },
@@ -28,17 +30,27 @@ const eventColumns = bulkColumns<EnrichedEvent>([
   { name: 'click_ids', type: 'jsonb', of: (event) => JSON.stringify(event.clickIds) },
   { name: 'warnings', type: 'jsonb', of: (event) => JSON.stringify(event.warnings) },
   { name: 'context', type: 'jsonb', of: (event) => JSON.stringify(event.context) },
-])
+]
+/** A part of the claim of an id, by which another event with the same id is recognized. */
+const NAME_HASH: BulkColumn<EnrichedEvent> = {
+  name: 'name_hash',
+  type: 'int',
+  // As a signed integer, because PostgreSQL has no others.
+  of: ({ eventName }) => crc32(eventName) | 0,
+}
+const eventColumns = bulkColumns(EVENT)
+const incomingColumns = bulkColumns([...EVENT, NAME_HASH])
 
 // A unique key of `events` would have to include its partition column, so ids are claimed in a separate table. Claims
 // are in key order, so that writers of the same events do not deadlock.
 const STORE = `
   WITH incoming AS (
-    SELECT DISTINCT ON (project_id, event_key) * FROM ${eventColumns.unnest} WITH ORDINALITY AS given (${eventColumns.names}, place)
+    SELECT DISTINCT ON (project_id, event_key) *
+    FROM ${incomingColumns.unnest} WITH ORDINALITY AS given (${incomingColumns.names}, place)
     ORDER BY project_id, event_key, place
   ), claimed AS (
-    INSERT INTO ingest.event_ids (project_id, event_key, received_at)
-    SELECT project_id, event_key, received_at FROM incoming ORDER BY project_id, event_key
+    INSERT INTO ingest.event_ids (project_id, event_key, received_at, name_hash)
+    SELECT project_id, event_key, received_at, name_hash FROM incoming ORDER BY project_id, event_key
     ON CONFLICT DO NOTHING RETURNING project_id, event_key
   ), stored AS (
     INSERT INTO ingest.events (${eventColumns.names})
@@ -59,7 +71,7 @@ export const storeEvents = async (
   const { rows } = await client.query<{ project_id: string; event_key: string }>({
     name: 'store-events',
     text: STORE,
-    values: eventColumns.values(events),
+    values: incomingColumns.values(events),
   })
   const claimed = new Set(rows.map(({ project_id, event_key }) => `${project_id}/${event_key}`))
   // `delete` returns true once per claim, so repeats within the batch are not new.
@@ -70,18 +82,23 @@ const nameColumns = bulkColumns<EnrichedEvent>([
   { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
   { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
   { name: 'event_name', type: 'text', of: (event) => event.eventName },
+  NAME_HASH,
 ])
 
-// `received_at` selects the partition.
+// An id that an earlier version claimed has no hash, but the name is in its event. `received_at` selects the partition.
 const FIND_OTHER = `
   SELECT given.place::int - 1 AS place
   FROM ${nameColumns.unnest} WITH ORDINALITY AS given (${nameColumns.names}, place)
   JOIN ingest.event_ids i USING (project_id, event_key)
-  JOIN ingest.events e ON e.project_id = i.project_id AND e.received_at = i.received_at AND e.event_key = i.event_key
-  WHERE e.event_name <> given.event_name
+  LEFT JOIN ingest.events e ON i.name_hash IS NULL
+    AND e.project_id = i.project_id AND e.received_at = i.received_at AND e.event_key = i.event_key
+  WHERE i.name_hash <> given.name_hash OR e.event_name <> given.event_name
   ORDER BY place`
 
-/** The indexes of events whose id belongs to a stored event with another name. */
+/**
+ * The indexes of events whose id belongs to an event with another name, which may be erased or removed since. Names are
+ * compared by a hash of 32 bits, so one in four thousand million is not recognized.
+ */
 export const findOtherEvents = async (db: Pool, events: readonly EnrichedEvent[]): Promise<number[]> => {
   const { rows } = await db.query<{ place: number }>({
     name: 'find-other-events',
@@ -91,9 +108,18 @@ export const findOtherEvents = async (db: Pool, events: readonly EnrichedEvent[]
   return rows.map(({ place }) => place)
 }
 
-const keyColumns = bulkColumns<EnrichedEvent>([
-  { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
-  { name: 'event_key', type: 'uuid', of: (event) => eventKeyOf(event.eventId) },
+/** The key of an event. */
+export const keyOfEvent = ({
+  projectId,
+  eventId,
+}: Pick<EnrichedEvent, 'projectId' | 'eventId'>): EventKey => ({
+  projectId,
+  eventKey: eventKeyOf(eventId),
+})
+
+const keyColumns = bulkColumns<EventKey>([
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'event_key', type: 'uuid', of: ({ eventKey }) => eventKey },
 ])
 const FIND_STORED = `
   SELECT project_id, ${EVENT_COLUMNS}, (
@@ -106,16 +132,16 @@ const FIND_STORED = `
 
 type StoredRow = EventRow & Pick<EnrichedEvent, 'conversions'> & { project_id: string }
 
-/** The events as they are stored under the ids of `events`. Removed and erased ones are missing. */
+/** The events that are stored under these keys. Removed and erased ones are missing. */
 export const findStoredEvents = async (
   client: ClientBase,
-  events: readonly EnrichedEvent[],
+  keys: readonly EventKey[],
 ): Promise<EnrichedEvent[]> => {
-  if (events.length === 0) return []
+  if (keys.length === 0) return []
   const { rows } = await client.query<StoredRow>({
     name: 'find-stored-events',
     text: FIND_STORED,
-    values: keyColumns.values(events),
+    values: keyColumns.values(keys),
   })
   return rows.map((row) => ({
     ...{ v: 1, projectId: row.project_id, ...eventView(row), conversions: row.conversions },

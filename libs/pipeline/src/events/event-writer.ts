@@ -1,7 +1,6 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { eventKeyOf } from '@waymark/domain'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { queueForArchive } from '../archive/index.ts'
@@ -9,7 +8,13 @@ import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
 import { keptBy } from '../retention/index.ts'
-import { type EventPartitions, findStoredEvents, storeConversions, storeEvents } from './event-queries.ts'
+import {
+  type EventPartitions,
+  findStoredEvents,
+  keyOfEvent,
+  storeConversions,
+  storeEvents,
+} from './event-queries.ts'
 
 export type EventWriterDeps = {
   db: Database
@@ -36,9 +41,7 @@ export const createEventWriter = ({
 }: EventWriterDeps) => {
   const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
-    await analytics.eraseEvents(
-      events.map(({ projectId, eventId }) => ({ projectId, eventKey: eventKeyOf(eventId) })),
-    )
+    await analytics.eraseEvents(events.map(keyOfEvent))
   }
 
   return async (events: readonly EnrichedEvent[], alongside?: Alongside): Promise<void> => {
@@ -56,7 +59,11 @@ export const createEventWriter = ({
       )
       await alongside?.(client, sorted.kept)
       const repeats = sorted.kept.filter((event) => !added.has(event))
-      return { ...sorted, added, stored: [...added, ...(await findStoredEvents(client, repeats))] }
+      return {
+        ...sorted,
+        added,
+        stored: [...added, ...(await findStoredEvents(client, repeats.map(keyOfEvent)))],
+      }
     })
     onStored([...added])
     // Repeats too, as they are stored, because the analytics store may lack them after a failure or a crash.

@@ -1,3 +1,4 @@
+export { createCompleteEvents } from './complete-events.ts'
 export { createEnrichEvents } from './enrich-events.ts'
 export { createEventPartitions, type EventPartitions, storeEvents } from './event-queries.ts'
 export { createEventWriter, type EventWriterDeps, storeNewEvents } from './event-writer.ts'
