@@ -4,7 +4,7 @@ set -euo pipefail
 
 readonly apps=(
   ingest-gateway enrichment-consumer persistence-consumer management-api
-  link-redirector coupon-service decision-service email-consumer webhook-dispatcher setup
+  link-redirector coupon-service decision-service email-consumer webhook-dispatcher setup standalone
 )
 
 usage() {
@@ -14,6 +14,7 @@ Usage: build.sh [app...]
   PREFIX           in front of the app's name, default waymark/
   TAG              default: the version in package.json
   NODE_IMAGE       what the images stand on, default node:24-bookworm-slim
+  DEBIAN_IMAGE     what the image of standalone stands on, with Node.js from NODE_IMAGE, default debian:bookworm-slim
   EXTRA_CA_FILE    certificates in PEM that npm is to trust while it builds, behind a proxy or a registry of your own
   npm_config_registry, http_proxy, https_proxy, no_proxy   reach the build, and stay out of the images
 EOF
@@ -29,6 +30,13 @@ tag=${TAG:-$version}
 node_image=${NODE_IMAGE:-node:24-bookworm-slim}
 build_image=$node_image
 readonly version prefix tag node_image
+readonly runtime_image="${prefix}runtime-base"
+
+# Debian with Node.js and without npm. It leaves room for PostgreSQL and DuckDB.
+make_runtime_image() {
+  printf 'FROM %s AS node\nFROM %s\nCOPY --from=node /usr/local/bin/node /usr/local/bin/node\nRUN node --version\n' \
+    "$node_image" "${DEBIAN_IMAGE:-debian:bookworm-slim}" | docker build --quiet --tag "$runtime_image" -
+}
 
 # The image that runs the build steps: the base, plus the certificates.
 make_build_image() {
@@ -57,6 +65,11 @@ done
 selected=("$@")
 if [ ${#selected[@]} = 0 ]; then selected=("${apps[@]}"); fi
 for app in "${selected[@]}"; do
-  docker build --file deploy/docker/Dockerfile --build-arg "APP=$app" "${arguments[@]}" \
+  runtime=$node_image
+  if [ "$app" = standalone ]; then
+    make_runtime_image
+    runtime=$runtime_image
+  fi
+  docker build --file deploy/docker/Dockerfile --build-arg "APP=$app" --build-arg "RUNTIME_IMAGE=$runtime" "${arguments[@]}" \
     --tag "$prefix$app:$tag" .
 done
