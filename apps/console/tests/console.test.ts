@@ -367,6 +367,12 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
       validationMode: null,
       expiresAt: null,
     })
+    // A new key of a server does not share the limit of one visitor.
+    await button('Create key').click()
+    const created = page.getByRole('dialog', { name: 'Create key' })
+    expect(await created.getByLabel('Requests a minute at most').inputValue()).toBe('6000')
+    await created.getByRole('button', { name: 'Cancel' }).click()
+    await created.waitFor({ state: 'detached' })
   })
 
   it('replays all dead letters, request by request', async () => {

@@ -21,6 +21,9 @@ const SCOPES: readonly (readonly [ApiKeyScope, string, forBrowsers: boolean])[] 
   ['manage:admin', 'Everything an admin may', false],
 ]
 
+/** Enough for the requests of a server, which all come from one address and would share the limit of one visitor. */
+const SERVER_REQUESTS_PER_MINUTE = 6_000
+
 /** Creates a key, or changes one. */
 export const KeyForm = ({
   apiKey,
@@ -131,7 +134,7 @@ export const KeyForm = ({
           min={1}
           max={10_000_000}
           hint="Decisions, redemptions and profile writes, each counted on its own. Left empty, the limits of the project and of each address apply."
-          defaultValue={apiKey?.requestsPerMinute ?? ''}
+          defaultValue={apiKey ? (apiKey.requestsPerMinute ?? '') : SERVER_REQUESTS_PER_MINUTE}
         />
       )}
       <Input
