@@ -17,8 +17,13 @@ export type MissLimit = {
 
 const WINDOW_MS = 60_000
 
-/** Look-ups of a client in this process, and those that wait for one of them to end. */
-type Client = { inFlight: number; waiting: (() => void)[] }
+/** A look-up that has to wait for another one of its client, which may free a use. */
+type Waiter = { claims: number; admit(): void; fail(error: unknown): void }
+/**
+ * The look-ups of a client in this process: all, those that have or claim uses, how many have freed theirs, and those
+ * that wait.
+ */
+type Client = { all: number; inFlight: number; ended: number; waiting: Waiter[]; isAdmitting: boolean }
 
 /** Counts misses across processes. */
 export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit => {
@@ -39,11 +44,45 @@ export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit =
     return undefined
   }
 
-  const end = (key: string, client: Client, hits: number): void => {
-    client.inFlight--
-    const next = client.inFlight === 0 ? client.waiting.splice(0) : client.waiting.splice(0, hits)
-    for (const wake of next) wake()
-    if (client.inFlight === 0 && client.waiting.length === 0) clients.delete(key)
+  const isAdmittedAtOnce = async (client: Client, use: RateLimitedUse, claims: number): Promise<boolean> => {
+    if (client.waiting.length > 0) return false
+    client.inFlight++
+    let isAdmitted = false
+    try {
+      isAdmitted = (await claim(use, claims)) === undefined
+    } finally {
+      if (!isAdmitted) client.inFlight--
+    }
+    return isAdmitted
+  }
+
+  /**
+   * Admits those who wait, one after the other, as long as there are uses. When nobody can free one, it refuses them.
+   * A burst then takes a number of claims that grows with its size, not with its square.
+   */
+  const admitWaiting = async (client: Client, use: RateLimitedUse, refusal: (ms: number) => Error) => {
+    if (client.isAdmitting) return
+    client.isAdmitting = true
+    for (let [next] = client.waiting; next; [next] = client.waiting) {
+      const { claims } = next
+      const { ended } = client
+      try {
+        const waitMs = await claim(use, claims)
+        if (waitMs === undefined) {
+          client.waiting.shift()
+          client.inFlight++
+          next.admit()
+        } else if (client.inFlight === 0 && client.ended === ended) {
+          const refused = client.waiting.filter((one) => one.claims >= claims)
+          client.waiting = client.waiting.filter((one) => one.claims < claims)
+          for (const one of refused) one.fail(refusal(waitMs))
+        } else if (client.ended === ended) break
+      } catch (error) {
+        client.waiting.shift()
+        next.fail(error)
+      }
+    }
+    client.isAdmitting = false
   }
 
   return {
@@ -51,31 +90,36 @@ export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit =
       const limited = limitedClient(apiKey, ip, limit, true)
       const { key, perMinute } = limited
       const use = { bucket: 'coupon-misses', key, limit: perMinute, windowMs: WINDOW_MS }
+      const refusal = (waitMs: number) =>
+        tooManyRequests(limited, 'look-ups of codes that do not exist', Math.ceil(waitMs / 1000))
       const claims = Math.min(codes, perMinute)
-      let client: Client
-      for (;;) {
-        client = clients.get(key) ?? { inFlight: 0, waiting: [] }
-        clients.set(key, client)
-        client.inFlight++
-        const waitMs = await claim(use, claims)
-        if (waitMs === undefined) break
-        client.inFlight--
-        if (client.inFlight === 0) {
-          for (const wake of client.waiting.splice(0)) wake()
-          clients.delete(key)
-          throw tooManyRequests(limited, 'look-ups of codes that do not exist', Math.ceil(waitMs / 1000))
-        }
-        await new Promise<void>((resolve) => client.waiting.push(resolve))
-      }
-      let hits = claims
+      const client = clients.get(key) ?? newClient()
+      clients.set(key, client)
+      client.all++
       try {
-        const { found, misses } = await find()
-        hits = Math.max(0, claims - misses)
-        return found
+        if (!(await isAdmittedAtOnce(client, use, claims))) {
+          const turn = new Promise<void>((admit, fail) => client.waiting.push({ claims, admit, fail }))
+          void admitWaiting(client, use, refusal)
+          await turn
+        }
+        let hits = claims
+        try {
+          const { found, misses } = await find()
+          hits = Math.max(0, claims - misses)
+          return found
+        } finally {
+          await giveBack(use, hits).finally(() => {
+            client.inFlight--
+            client.ended++
+            void admitWaiting(client, use, refusal)
+          })
+        }
       } finally {
-        await giveBack(use, hits)
-        end(key, client, hits)
+        client.all--
+        if (client.all === 0) clients.delete(key)
       }
     },
   }
 }
+
+const newClient = (): Client => ({ all: 0, inFlight: 0, ended: 0, waiting: [], isAdmitting: false })
