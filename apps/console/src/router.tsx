@@ -101,6 +101,11 @@ const live = createRoute({
   path: '/live',
   component: lazyRouteComponent(() => import('./live/live.tsx'), 'Live'),
 })
+const web = createRoute({
+  getParentRoute,
+  path: '/web',
+  component: lazyRouteComponent(() => import('./web/web.tsx'), 'Web'),
+})
 const explore = createRoute({
   getParentRoute,
   path: '/explore',
@@ -313,6 +318,7 @@ const accountSettings = createRoute({
 const pages = [
   home,
   live,
+  web,
   explore,
   trends,
   funnel,

@@ -28,6 +28,7 @@ const BOTH_THEMES_AT_ALL_WIDTHS = extent(false, true)
 const PLACES = [
   ['home', ''],
   ['live', '/live'],
+  ['web', '/web'],
   ['trends', '/explore'],
   ['funnel', '/explore/funnel'],
   ['retention', '/explore/retention'],

@@ -84,6 +84,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   measureFunnel: 'viewer',
   measureRetention: 'viewer',
   measurePaths: 'viewer',
+  measureWeb: 'viewer',
   listProperties: 'viewer',
   listPropertyValues: 'viewer',
   createInsight: 'editor',

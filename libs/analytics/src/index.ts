@@ -12,6 +12,8 @@ export {
   type EventsQuery,
   type FunnelQuery,
   type FunnelRow,
+  type GoalRow,
+  type PageRow,
   type PathRow,
   type PathsQuery,
   type ProfilesQuery,
@@ -30,5 +32,9 @@ export {
   type TrendQuery,
   type TrendRow,
   trendMetrics,
+  type VisitField,
+  type VisitRow,
+  visitFields,
+  type WebQuery,
 } from './store.ts'
 export { bucketAfter, isTimeZone, previousPeriod, zonedBuckets } from './zoned-buckets.ts'

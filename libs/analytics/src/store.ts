@@ -52,6 +52,12 @@ export type AnalyticsQueries = {
   measureFunnel(query: FunnelQuery): Promise<FunnelRow[]>
   measureRetention(query: RetentionQuery): Promise<RetentionRow[]>
   measurePaths(query: PathsQuery): Promise<PathRow[]>
+  /** Visits in all, by bucket and by each of `visitFields`, of which the fields have their most frequent values. */
+  measureVisits(query: WebQuery): Promise<VisitRow[]>
+  /** The pages that were viewed in visits, the most visited first. */
+  measurePages(query: WebQuery): Promise<PageRow[]>
+  /** The conversions in visits by selector, and their revenue by selector and by where the visit came from. */
+  measureGoals(query: WebQuery): Promise<GoalRow[]>
   listProperties(query: PropertiesQuery): Promise<PropertyRow[]>
   listPropertyValues(query: PropertyValuesQuery): Promise<PropertyValueRow[]>
   /** The ids of people by their traits, the greatest first; of merged profiles only the one that they became. */
@@ -185,6 +191,71 @@ export type PathsQuery = TimeRange & {
 
 /** The number of people who went from one event or page, at step `step` (from 0), to the next. */
 export type PathRow = { step: number; source: string; target: string; people: number }
+
+/** What describes a visit, beside its times and counts. All but the exit page are of its first page view. */
+export const visitFields = [
+  'channel',
+  'source',
+  'campaign',
+  'entryPage',
+  'exitPage',
+  'country',
+  'browser',
+  'os',
+  'device',
+] as const
+export type VisitField = (typeof visitFields)[number]
+
+/** After this time without an event, in ms, the next one begins a visit if events name no session. */
+export const VISIT_GAP_MS = 30 * 60_000
+/** A visit of one page view that is shorter than this, in ms, is a bounce. */
+export const BOUNCE_MS = 10_000
+
+/**
+ * A query about visits. A visit consists of the events of one visitor in the range that have the same session, or of
+ * those without one that follow each other within 30 minutes; it has a page view at least. Events without a profile
+ * belong to the visitor with their `visitorId`. Bots have no visits.
+ */
+export type WebQuery = TimeRange & {
+  projectId: string
+  /** As of a trend. A visit is in the bucket in which it begins. */
+  buckets: readonly number[]
+  /** Only visits with an event that matches all of them. */
+  filters: readonly EventFilter[]
+  /** Only visits whose fields match all of them. The property of the filter is not used. */
+  visitFilters: readonly { field: VisitField; filter: EventFilter }[]
+  /** Maximum values of each field, and maximum pages. */
+  limit: number
+}
+
+export type VisitRow = {
+  kind: 'total' | 'bucket' | VisitField
+  /** The index of the bucket as text, or the value of the field; `null` for the total, or when the value is unknown. */
+  value: string | null
+  visitors: number
+  visits: number
+  views: number
+  bounces: number
+  /** Of all visits together. */
+  durationMs: number
+  /** Visits with a conversion. */
+  converted: number
+}
+
+/** A page by its path; `null` when it is unknown. */
+export type PageRow = { path: string | null; visitors: number; views: number }
+
+/** Conversions of a selector, or revenue of one currency by a selector or by what brought the visit. */
+export type GoalRow = {
+  kind: 'selector' | 'channel' | 'source' | 'campaign'
+  value: string | null
+  /** `null` for the numbers of conversions and of visits, otherwise for `amount`. */
+  currency: string | null
+  conversions: number
+  visits: number
+  /** In minor units. */
+  amount: number
+}
 
 export type PropertiesQuery = TimeRange & { projectId: string; eventName?: string | undefined; limit: number }
 

@@ -1,5 +1,6 @@
 import type { EnrichedEvent, EventView } from '@waymark/contracts'
 import {
+  channelOf,
   type EventFilter,
   eventKeyOf,
   firstDayOf,
@@ -13,11 +14,25 @@ import type {
   Breakdown,
   FunnelQuery,
   FunnelRow,
+  GoalRow,
   PathRow,
   PropertyRow,
   TrendQuery,
   TrendRow,
+  VisitField,
+  VisitRow,
+  WebQuery,
 } from '../src/store.ts'
+import { BOUNCE_MS, VISIT_GAP_MS, visitFields } from '../src/store.ts'
+
+type Visit = {
+  visitor: string
+  values: Record<VisitField, string | null>
+  durationMs: number
+  pages: (string | null)[]
+  conversions: EnrichedEvent['conversions']
+  bucket: number
+}
 
 type Stored = EnrichedEvent & { erased: boolean }
 
@@ -180,7 +195,123 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
     })
   }
 
+  const visitsOf = (query: WebQuery): Visit[] => {
+    const seen = inRange(query)
+      .filter((event) => !event.context.bot && !event.erased)
+      .map((event) => ({
+        event,
+        visitor: personOf(event) ?? event.visitorId,
+        at: Date.parse(event.timestamp),
+        key: eventKeyOf(event.eventId),
+      }))
+      .filter(({ visitor }) => visitor !== null)
+      .sort((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+    const groups: (typeof seen)[] = []
+    for (const one of seen) {
+      const own = groups.findLast(
+        ([first]) => first?.visitor === one.visitor && first.event.sessionId === one.event.sessionId,
+      )
+      const isNear = one.event.sessionId !== null || one.at - (own?.at(-1)?.at ?? 0) <= VISIT_GAP_MS
+      if (own && isNear) own.push(one)
+      else groups.push([one])
+    }
+    return groups.flatMap((group) => {
+      const views = group.filter(({ event }) => event.eventName === 'page_view').map(({ event }) => event)
+      const [first] = views
+      if (!first || !group.some(({ event }) => fits(event, query.filters))) return []
+      const { context } = first
+      const began = group[0]?.at ?? 0
+      const host = context.referrerHost?.replace(/^www\./, '') || null
+      const campaign = context.shortLink?.campaign ?? context.utm.campaign
+      const { source, medium } = context.utm
+      const entry = { source: source?.toLowerCase() ?? null, medium: medium?.toLowerCase() ?? null }
+      const values: Record<VisitField, string | null> = {
+        channel: channelOf({ ...entry, campaign, host }),
+        source: source ?? host,
+        campaign,
+        entryPage: context.path,
+        exitPage: views.at(-1)?.context.path ?? null,
+        ...{ country: context.country, browser: context.browser, os: context.os, device: context.device },
+      }
+      if (!query.visitFilters.every(({ field, filter }) => fulfils(values[field] || null, filter))) return []
+      const durationMs = (group.at(-1)?.at ?? 0) - began
+      return [
+        {
+          ...{ visitor: group[0]?.visitor ?? '', values, durationMs },
+          pages: views.map(({ context: { path } }) => path),
+          conversions: group.flatMap(({ event }) => event.conversions),
+          bucket: query.buckets.findLastIndex((at) => at <= began),
+        },
+      ]
+    })
+  }
+  const visitRow = (kind: VisitRow['kind'], value: string | null, visits: readonly Visit[]): VisitRow => ({
+    ...{ kind, value, visits: visits.length },
+    visitors: new Set(visits.map(({ visitor }) => visitor)).size,
+    views: total(visits.map(({ pages }) => pages.length)),
+    bounces: visits.filter(({ pages, durationMs }) => pages.length === 1 && durationMs < BOUNCE_MS).length,
+    durationMs: total(visits.map(({ durationMs }) => durationMs)),
+    converted: visits.filter(({ conversions }) => conversions.length > 0).length,
+  })
+
   return {
+    measureVisits: async (query) => {
+      const visits = visitsOf(query)
+      if (visits.length === 0) return []
+      const fieldRows = visitFields.flatMap((field) =>
+        [...Map.groupBy(visits, ({ values }) => values[field] || null)]
+          .map(([value, of]) => visitRow(field, value, of))
+          .sort((a, b) => b.visits - a.visits || compareLabels(a.value ?? '', b.value ?? ''))
+          .slice(0, query.limit),
+      )
+      const bucketRows = [...Map.groupBy(visits, ({ bucket }) => bucket)].map(([bucket, of]) =>
+        visitRow('bucket', `${bucket}`, of),
+      )
+      return [visitRow('total', null, visits), ...bucketRows, ...fieldRows]
+    },
+    measurePages: async (query) => {
+      const viewed = visitsOf(query).flatMap(({ visitor, pages }) =>
+        pages.map((path) => ({ visitor, path: path || null })),
+      )
+      return [...Map.groupBy(viewed, ({ path }) => path)]
+        .map(([path, of]) => ({
+          ...{ path, visitors: new Set(of.map(({ visitor }) => visitor)).size, views: of.length },
+        }))
+        .sort(
+          (a, b) => b.visitors - a.visitors || b.views - a.views || compareLabels(a.path ?? '', b.path ?? ''),
+        )
+        .slice(0, query.limit)
+    },
+    measureGoals: async (query) => {
+      const goals = visitsOf(query).flatMap(({ values, conversions }, visit) =>
+        conversions.flatMap(({ selectorId, amount, currency }) => {
+          const kinds = {
+            selector: selectorId,
+            channel: values.channel,
+            source: values.source,
+            campaign: values.campaign,
+          }
+          return Object.entries(kinds).flatMap(([kind, value]) => {
+            const goal = { kind: kind as GoalRow['kind'], value: value || null, amount: amount ?? 0, visit }
+            return [...(kind === 'selector' ? [null] : []), ...(currency === null ? [] : [currency])].map(
+              (one) => ({ ...goal, currency: one }),
+            )
+          })
+        }),
+      )
+      return [
+        ...Map.groupBy(goals, ({ kind, value, currency }) => JSON.stringify([kind, value, currency])),
+      ].map(([, of]) => ({
+        ...{
+          kind: of[0]?.kind ?? 'selector',
+          value: of[0]?.value ?? null,
+          currency: of[0]?.currency ?? null,
+        },
+        conversions: of.length,
+        visits: new Set(of.map(({ visit }) => visit)).size,
+        amount: total(of.map(({ amount }) => amount)),
+      }))
+    },
     storeEvents: async (given) => {
       for (const event of given) {
         const isKnown = events.some(

@@ -4,7 +4,7 @@ import { anEnrichedEvent } from '@waymark/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { AnalyticsProfile, AnalyticsQueries, AnalyticsStore, AnalyticsWrites } from '../src/store.ts'
-import { trendMetrics } from '../src/store.ts'
+import { trendMetrics, visitFields } from '../src/store.ts'
 import { bucketAfter, zonedBuckets } from '../src/zoned-buckets.ts'
 import { createReferenceStore } from './reference-store.ts'
 
@@ -40,10 +40,14 @@ const eventArbitrary = fc
     campaign: fc.option(fc.constantFrom('spring', 'a')),
     linkCampaign: fc.option(fc.constantFrom('spring', 'b')),
     profile: fc.option(fc.integer({ min: 1, max: 6 })),
+    anonymous: fc.constantFrom(null, 'v8', 'v9'),
     session: fc.option(fc.constantFrom('s1', 's2'), { freq: 5 }),
     bot: fc.constantFrom(false, false, false, false, true),
     path: fc.option(fc.constantFrom('/', '/shoes', '/cart')),
     country: fc.option(fc.constantFrom('DE', 'FR')),
+    referrerHost: fc.option(fc.constantFrom('www.google.de', 'blog.example', 'm.facebook.com')),
+    source: fc.option(fc.constantFrom('news', 'Google', '')),
+    medium: fc.option(fc.constantFrom('Email', 'cpc', 'qr')),
     warnings: fc.constantFrom(0, 0, 1, 3),
     conversions: fc.array(
       fc.record({
@@ -67,7 +71,7 @@ const eventArbitrary = fc
         eventId: `event-${id}`,
         eventName,
         ...(rest.session !== null && { sessionId: rest.session }),
-        visitorId: rest.profile === null ? null : `v${rest.profile}`,
+        visitorId: rest.profile === null ? rest.anonymous : `v${rest.profile}`,
         properties: rest.properties,
       },
     })
@@ -85,7 +89,8 @@ const eventArbitrary = fc
       shortLinkId: rest.linkCampaign === null ? null : SHORT_LINK,
       context: {
         ...{ ...made.context, bot: rest.bot, path: rest.path, country: rest.country },
-        utm: { ...made.context.utm, campaign: rest.campaign },
+        referrerHost: rest.referrerHost,
+        utm: { ...made.context.utm, campaign: rest.campaign, source: rest.source, medium: rest.medium },
         ...(rest.linkCampaign !== null && {
           shortLink: { id: SHORT_LINK, code: 'code', campaign: rest.linkCampaign, clickId: null },
         }),
@@ -285,6 +290,25 @@ const pathsArbitrary: fc.Arbitrary<QueryCall> = fc
     limit: fc.integer({ min: 1, max: 30 }),
   })
   .map(({ range, ...rest }): QueryCall => ['measurePaths', { projectId: PROJECT(1), ...range, ...rest }])
+const webArbitrary: fc.Arbitrary<QueryCall> = fc
+  .record({
+    method: fc.constantFrom('measureVisits' as const, 'measurePages' as const, 'measureGoals' as const),
+    range: rangeArbitrary,
+    filters: fc.array(filterArbitrary, { maxLength: 1 }),
+    visitFilters: fc.array(
+      fc.record({
+        field: fc.constantFrom(...visitFields),
+        filter: filterArbitrary.map((filter) => ({ ...filter, property: property('eventName') })),
+      }),
+      { maxLength: 1 },
+    ),
+    limit: fc.integer({ min: 1, max: 5 }),
+    interval: fc.constantFrom('hour' as const, 'day' as const),
+  })
+  .map(({ method, range, interval, ...rest }): QueryCall => {
+    const buckets = zonedBuckets(interval, 'Europe/Berlin', range.from, range.to, 1_000) ?? []
+    return [method, { projectId: PROJECT(1), ...range, ...rest, buckets }]
+  })
 const suggestionRange = fc.record({
   range: rangeArbitrary,
   eventName: fc.option(fc.constantFrom('order'), { nil: undefined }),
@@ -395,6 +419,8 @@ const queriesArbitrary = fc.tuple(
   funnelArbitrary,
   retentionArbitrary,
   pathsArbitrary,
+  webArbitrary,
+  webArbitrary,
   propertiesArbitrary,
   valuesArbitrary,
   profilesArbitrary,
@@ -477,6 +503,85 @@ export const describeAnalyticsStore = (
       // Shrinking takes longer than the test may.
       { numRuns: runs, endOnFailure: true },
     )
+  })
+  it('counts 10,000 page views in visits that are known exactly', async () => {
+    const store = await open()
+    const [visitors, visitsOfEach, viewsOfEach] = [500, 5, 4]
+    const sources = [
+      { channel: 'organic_search', source: 'google.de', referrerHost: 'www.google.de' },
+      { channel: 'direct', source: null, referrerHost: null },
+    ]
+    const made = anEnrichedEvent({ projectId: PROJECT(1), event: { eventName: 'page_view' } })
+    const events = Array.from({ length: visitors * visitsOfEach * viewsOfEach }, (_, n): EnrichedEvent => {
+      const view = n % viewsOfEach
+      const visit = Math.floor(n / viewsOfEach)
+      const visitor = Math.floor(visit / visitsOfEach)
+      // Visits of a visitor are 31 minutes apart, and their views 60 s. Of a fifth only the first view is stored.
+      const ofVisitor = visit % visitsOfEach
+      const at = START + (ofVisitor * 31 * 60 + view * 60 + ofVisitor * 180) * 1_000
+      const source = sources[visitor % 2]
+      return {
+        ...made,
+        eventId: `view-${n}`,
+        timestamp: new Date(at).toISOString(),
+        profileId: null,
+        visitorId: `visitor-${visitor}`,
+        // The script names the sessions of half of the visitors.
+        sessionId: visitor < visitors / 2 ? `session-${visit}` : null,
+        conversions:
+          view === 2 && ofVisitor === 1
+            ? [{ selectorId: SELECTOR(1), amount: 250, currency: 'EUR', quantity: null }]
+            : [],
+        context: {
+          ...made.context,
+          ...{ bot: false, path: `/${view}`, country: 'DE' },
+          referrerHost: view === 0 ? (source?.referrerHost ?? null) : null,
+        },
+      }
+    })
+    const bounced = (n: number) => Math.floor(n / viewsOfEach) % visitsOfEach === 4 && n % viewsOfEach > 0
+    await store.storeEvents(events.filter((_, n) => !bounced(n)))
+    const visits = visitors * visitsOfEach
+    const views = events.length - visitors * (viewsOfEach - 1)
+    const query = {
+      ...{ projectId: PROJECT(1), from: START, to: START + 24 * HOUR_MS, buckets: [START] },
+      ...{ filters: [], visitFilters: [], limit: 10 },
+    }
+    const total = {
+      ...{ visitors, visits, views, bounces: visitors, converted: visitors },
+      durationMs: visitors * (visitsOfEach - 1) * (viewsOfEach - 1) * 60_000,
+    }
+    const part = (share: number) =>
+      Object.fromEntries(Object.entries(total).map(([name, number]) => [name, number * share]))
+    const rows = await store.measureVisits(query)
+    const ofKind = (kind: string) =>
+      rows.filter((row) => row.kind === kind).sort((a, b) => (`${a.value}` < `${b.value}` ? -1 : 1))
+    expect(ofKind('total')).toEqual([{ kind: 'total', value: null, ...total }])
+    expect(ofKind('bucket')).toEqual([{ kind: 'bucket', value: '0', ...total }])
+    expect(ofKind('channel')).toEqual([
+      { kind: 'channel', value: 'direct', ...part(0.5) },
+      { kind: 'channel', value: 'organic_search', ...part(0.5) },
+    ])
+    expect(ofKind('entryPage')).toEqual([{ kind: 'entryPage', value: '/0', ...total }])
+    expect(ofKind('exitPage').map(({ value, visits: of }) => [value, of])).toEqual([
+      ['/0', visitors],
+      ['/3', visits - visitors],
+    ])
+    expect(await store.measurePages(query)).toEqual([
+      { path: '/0', visitors, views: visits },
+      ...[1, 2, 3].map((n) => ({ path: `/${n}`, visitors, views: visits - visitors })),
+    ])
+    const goals = await store.measureGoals(query)
+    expect(goals.filter(({ kind }) => kind === 'selector')).toHaveLength(2)
+    expect(goals).toContainEqual({
+      ...{ kind: 'selector', value: SELECTOR(1), currency: null },
+      ...{ conversions: visitors, visits: visitors, amount: visitors * 250 },
+    })
+    expect(goals).toContainEqual({
+      ...{ kind: 'source', value: 'google.de', currency: 'EUR' },
+      ...{ conversions: visitors / 2, visits: visitors / 2, amount: (visitors / 2) * 250 },
+    })
+    await store.close()
   })
   it('reads unusual names and values like the reference', async () => {
     const [store, reference] = [await open(), createReferenceStore()]

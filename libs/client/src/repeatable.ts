@@ -18,6 +18,7 @@ export const REPEATABLE: ReadonlySet<string> = new Set([
   'POST /api/projects/{projectId}/analytics/funnel',
   'POST /api/projects/{projectId}/analytics/retention',
   'POST /api/projects/{projectId}/analytics/paths',
+  'POST /api/projects/{projectId}/analytics/web',
   'POST /api/projects/{projectId}/coupon-pools/{id}/preview',
   'POST /api/projects/{projectId}/coupon-pools/{id}/import',
   'POST /api/projects/{projectId}/decisions/{key}/preview',

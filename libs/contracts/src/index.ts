@@ -167,6 +167,7 @@ export type {
   SyncTrackResult,
   ValidationItem,
 } from './http/track-result.ts'
+export * from './http/web-analytics.ts'
 export * from './http/webhooks.ts'
 export type { Log } from './log.ts'
 export { isPlaceholderId, PLACEHOLDER_IDS, PLACEHOLDER_KEYWORD } from './placeholder-id.ts'

@@ -8,6 +8,14 @@ export {
   isAccessToken,
 } from './account/token.ts'
 export {
+  type Channel,
+  type ChannelRule,
+  channelOf,
+  channelRules,
+  channels,
+  type Entry,
+} from './analytics/channel.ts'
+export {
   type EventFilter,
   fulfils,
   type Ordering,

@@ -8,6 +8,7 @@ const READING = [
   'measureFunnel',
   'measureRetention',
   'measurePaths',
+  'measureWeb',
   'listProperties',
   'listPropertyValues',
   'listConversions',

@@ -4,6 +4,7 @@ import type { IconName } from '../ui/icon.tsx'
 export const PAGES = [
   { title: 'Home', to: '/p/$projectId', icon: 'home' },
   { title: 'Live', to: '/p/$projectId/live', icon: 'live' },
+  { title: 'Web', to: '/p/$projectId/web', icon: 'web' },
   { title: 'Explore', to: '/p/$projectId/explore', icon: 'explore' },
   { title: 'Dashboards', to: '/p/$projectId/dashboards', icon: 'dashboards' },
   { title: 'People', to: '/p/$projectId/people', icon: 'people' },

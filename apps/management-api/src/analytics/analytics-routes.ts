@@ -7,6 +7,7 @@ import {
   measurePaths,
   measureRetention,
   measureTrends,
+  measureWeb,
 } from '@waymark/contracts'
 import { parsePropertyName, propertyNameOf } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
@@ -17,6 +18,7 @@ import { readProperty } from './read-filters.ts'
 import { answerRetention, readRetention } from './retention.ts'
 import { readOptionalRange, timeText } from './time-range.ts'
 import { answerTrends, readTrends } from './trends.ts'
+import { answerWeb, readWeb } from './web.ts'
 
 /** Whether a request can have a property name, which no empty or very long key has. */
 const isUsable = (name: string): boolean =>
@@ -69,6 +71,18 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
       return {
         body: await run({ projectId, request, ...query }, (queryStore) =>
           answerPaths(queryStore, projectId, query),
+        ),
+      }
+    },
+    BODY,
+  ),
+  projectRoute(
+    measureWeb,
+    async ({ projectId, request, body }) => {
+      const plan = readWeb(body)
+      return {
+        body: await run({ projectId, request, ...plan.period }, (queryStore) =>
+          answerWeb(queryStore, projectId, plan, clock()),
         ),
       }
     },

@@ -17,12 +17,14 @@ export const readProperty = (field: string, name: string): PropertyRef => {
 
 /** Reads the filters below `field`. @throws AppError unprocessable that names what is wrong with one */
 export const readFilters = (field: string, filters: readonly FilterRequest[] = []): EventFilter[] =>
-  filters.map((request, place) => {
-    const filter = parseFilter(request)
-    if (!('message' in filter)) return filter
-    const received = request[filter.field]
-    throw unprocessable(`${field}.${place}.${filter.field}`, 'filter', filter.message, received)
-  })
+  filters.map((request, place) => readFilter(`${field}.${place}`, request))
+
+/** Reads the filter at `field`. @throws AppError unprocessable that names what is wrong with it */
+export const readFilter = (field: string, request: FilterRequest): EventFilter => {
+  const filter = parseFilter(request)
+  if (!('message' in filter)) return filter
+  throw unprocessable(`${field}.${filter.field}`, 'filter', filter.message, request[filter.field])
+}
 
 /** Reads `filters` of a query string, a JSON list. @throws AppError unprocessable that names what is wrong with it */
 export const readFiltersOfQuery = (text: string): EventFilter[] => {

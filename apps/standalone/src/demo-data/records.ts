@@ -171,7 +171,7 @@ const eventOf = (step: Step & { kind: 'event' }, parts: EventParts): IngestRecor
       eventName: name,
       visitorId,
       ...(step.signedIn && shopper.userId && { userId: shopper.userId }),
-      sessionId: `demo-session-${visitorId.slice('demo-visitor-'.length)}-${receivedAt.slice(0, 10)}`,
+      sessionId: `demo-session-${visitorId.slice('demo-visitor-'.length)}-${step.visit + 1}`,
       properties: { ...properties, ...page },
     },
     client: { ip: shopper.ip, userAgent: shopper.userAgent },

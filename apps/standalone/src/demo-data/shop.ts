@@ -29,6 +29,8 @@ export type Step =
       kind: 'event'
       agoMs: number
       name: string
+      /** The number of the visit, from 0. */
+      visit: number
       properties: Record<string, unknown>
       signedIn: boolean
       first: boolean
@@ -140,17 +142,18 @@ export const stepsOf = (shopper: Shopper, at: number): Step[] => {
   const steps: Step[] = []
   let agoMs = shopper.firstSeenAgoMs
   let signedIn = false
+  let visit = 0
   const pass = (minMs: number, maxMs: number): boolean => {
     agoMs -= random.between(minMs, maxMs)
     return agoMs > MINUTE_MS
   }
   const add = (name: string, properties: Record<string, unknown>): void => {
-    steps.push({ kind: 'event', agoMs, name, properties, signedIn, first: steps.length === 0 })
+    steps.push({ kind: 'event', agoMs, name, visit, properties, signedIn, first: steps.length === 0 })
   }
   const view = (path: string, title: string) => add('page_view', { path, title })
 
   const visits = shopper.userId ? random.whole(2, 4) : random.whole(1, 2)
-  for (let visit = 0; visit < visits; visit++) {
+  for (; visit < visits; visit++) {
     if (visit > 0 && !pass(0.3 * DAY_MS, 3 * DAY_MS)) break
     if (visit === 1 && shopper.secondVisitorId && signedIn) steps.push({ kind: 'secondDevice', agoMs })
     view(visit === 0 && shopper.source.link ? '/sale' : '/', visit === 0 ? 'Autumn sale' : 'Home')

@@ -65,6 +65,15 @@ export const clickhouseDialect: Dialect = {
   contains: (text, part) => `position(${text}, ${part}) > 0`,
   startsWith: (text, part) => `startsWith(${text}, ${part})`,
   quantile: (value, share) => `quantileExactInclusive(${share})(${value})`,
+  matches: (text, pattern) => `match(${text}, '${pattern.replaceAll('\\', '\\\\')}')`,
+  hashedUuid: (text) => `reinterpretAsUUID(MD5(${text}))`,
+  record: (values) => `tuple(${values.join(', ')})`,
+  member: (record, index) => `tupleElement(${record}, ${index + 1})`,
+  firstBy: (value, order) => `argMin(${value}, ${order})`,
+  lastBy: (value, order) => `argMax(${value}, ${order})`,
+  listOf: (value) => `groupArray(${value})`,
+  concatLists: (list) => `groupArrayArray(${list})`,
+  unnest: (list, name) => `ARRAY JOIN ${list} AS ${name}`,
   unnestConversions: 'ARRAY JOIN e.conversions AS conversion',
   members: (from, column) =>
     `(SELECT t, pair.1 AS key, ${TYPE_NAMES} AS type FROM ${from}

@@ -75,19 +75,28 @@ export const createConditions = (dialect: Dialect, parameters: Parameters) => {
     }
   }
 
+  const fulfilled = (filter: EventFilter, value: JsonMember): string => {
+    const passed = `coalesce(${test(filter, value)}, false)`
+    return filter.negated ? `NOT ${passed}` : passed
+  }
+
   return {
+    /** Whether a nullable text matches a filter, whose property is not used; never NULL. */
+    textFulfils: (text: string, filter: EventFilter): string =>
+      fulfilled(filter, {
+        text,
+        label: text,
+        number: dialect.nullNumber,
+        isText: 'true',
+        isBoolean: 'false',
+        exists: `${text} IS NOT NULL`,
+      }),
     /** A property as a number, NULL for other types. */
     numberOf: (ref: PropertyRef): string => read(ref).number,
     /** A property as text for groups: objects and lists as JSON; NULL when it is missing. */
     textOf: (ref: PropertyRef): string => read(ref).label,
     /** Whether an event matches all filters; never NULL. */
     allOf: (filters: readonly EventFilter[]): string =>
-      [
-        'true',
-        ...filters.map((filter) => {
-          const fulfilled = `coalesce(${test(filter, read(filter.property))}, false)`
-          return filter.negated ? `NOT ${fulfilled}` : fulfilled
-        }),
-      ].join(' AND '),
+      ['true', ...filters.map((filter) => fulfilled(filter, read(filter.property)))].join(' AND '),
   }
 }

@@ -64,6 +64,22 @@ export type Dialect = {
   lower(text: string): string
   startsWith(text: string, part: string): string
   quantile(value: string, share: number): string
+  /** Whether a text matches a pattern of RE2, which is part of the text of the statement. */
+  matches(text: string, pattern: string): string
+  /** A UUID that is the hash of a text. */
+  hashedUuid(text: string): string
+  /** Several values as one, which is never NULL. */
+  record(values: readonly string[]): string
+  /** The value of a record at an index from 0. */
+  member(record: string, index: number): string
+  /** Aggregates the value with the smallest, or the greatest, order. */
+  firstBy(value: string, order: string): string
+  lastBy(value: string, order: string): string
+  /** Aggregates values into a list, or lists into one; without NULL. */
+  listOf(value: string): string
+  concatLists(list: string): string
+  /** Joins each row with the members of a list, as `name`. */
+  unnest(list: string, name: string): string
   /** Joins each row with its conversions, as `conversion`. */
   unnestConversions: string
   /** Joins each row of `from` with the keys of its JSON column, as `key` and `type` (as `PropertyRow` calls them). */

@@ -8,6 +8,7 @@ import { listProperties, listPropertyValues } from './property-queries.ts'
 import { measureRetention } from './retention-queries.ts'
 import { measureSegment } from './segment-queries.ts'
 import { measureTrend } from './trend-queries.ts'
+import { measureGoals, measurePages, measureVisits } from './visit-queries.ts'
 
 /** The queries of the store, the same for both databases. */
 export const createQueries = (
@@ -26,6 +27,9 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   measureFunnel: (query) => measureFunnel(database, query),
   measureRetention: (query) => measureRetention(database, query),
   measurePaths: (query) => measurePaths(database, query),
+  measureVisits: (query) => measureVisits(database, query),
+  measurePages: (query) => measurePages(database, query),
+  measureGoals: (query) => measureGoals(database, query),
   listProperties: (query) => listProperties(database, query),
   listPropertyValues: (query) => listPropertyValues(database, query),
   findProfiles: (query) => findProfiles(database, query),

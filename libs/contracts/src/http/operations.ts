@@ -38,6 +38,7 @@ import { settingsOperations } from './settings.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
+import { webAnalyticsOperations } from './web-analytics.ts'
 import { webhookOperations } from './webhooks.ts'
 
 /** All operations, in the order of the documentation. */
@@ -58,6 +59,7 @@ export const operations: readonly Operation[] = [
   ...conversionOperations,
   ...statsOperations,
   ...analyticsOperations,
+  ...webAnalyticsOperations,
   ...insightOperations,
   ...couponOperations,
   ...couponPoolOperations,

@@ -150,6 +150,12 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
     timeZone: 'Europe/Berlin',
   },
   measurePaths: { startEvent: 'page_view', ...range, depth: 4, limit: 50 },
+  measureWeb: {
+    ...range,
+    timeZone: 'Europe/Berlin',
+    filters: [{ property: 'visit.channel', op: 'eq', value: 'organic_search' }],
+    compareTo: 'previous_period',
+  },
   createInsight: { name: 'Visitors by country', kind: 'trends', query: trends },
   updateInsight: { name: 'Visitors by country' },
   createDashboard: { name: 'Shop', insightIds: [] },

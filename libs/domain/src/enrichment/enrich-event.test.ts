@@ -159,6 +159,16 @@ describe('enrichEvent', () => {
     expect(context.clickIds).toEqual({ gclid: 'from-event', fbclid: 'f', own: 'o' })
   })
 
+  it.each([
+    ['https://shop.example/cart', null],
+    ['https://www.shop.example/cart', 'www.shop.example'],
+    [undefined, null],
+  ])('has a referrer host unless it is that of the page: %j', (referrer, referrerHost) => {
+    const url = 'https://Shop.example:443/thanks'
+    const { context } = enrichEvent(aRecord({ properties: { url, ...(referrer && { referrer }) } }))
+    expect(context.referrerHost).toBe(referrerHost)
+  })
+
   it('uses the given look-up of places', () => {
     const asked: unknown[] = []
     const agent = { bot: true, browser: 'B', browserVersion: null, os: null, osVersion: null, device: null }

@@ -62,7 +62,7 @@ export const enrichEvent = (
       url,
       path,
       referrer,
-      referrerHost: hostOf(referrer),
+      referrerHost: foreignHostOf(referrer, url),
       utm: shortLink ? { ...utm, campaign: utm.campaign ?? shortLink.campaign } : utm,
       clickIds: {
         ...clickIds,
@@ -72,6 +72,12 @@ export const enrichEvent = (
       ...(shortLink && { shortLink }),
     },
   }
+}
+
+/** The host of a referrer; null for the host of the page itself, from which nobody comes to the site. */
+const foreignHostOf = (referrer: string | null, url: string | null): string | null => {
+  const host = hostOf(referrer)
+  return host === hostOf(url) ? null : host
 }
 
 const UNKNOWN_DEVICE: ClientDevice = { ip: null, userAgent: null }

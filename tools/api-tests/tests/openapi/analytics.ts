@@ -14,6 +14,7 @@ import {
   measurePaths,
   measureRetention,
   measureTrends,
+  measureWeb,
   type Operation,
   requestExamples,
   updateDashboard,
@@ -39,7 +40,7 @@ const queryExample = (operation: Operation): Example => ({
 })
 
 export const analyticsExamples: Example[] = [
-  ...[measureTrends, measureFunnel, measureRetention, measurePaths].map(queryExample),
+  ...[measureTrends, measureFunnel, measureRetention, measurePaths, measureWeb].map(queryExample),
   { operation: listProperties, good: () => ({ query: { limit: '2' } }), goesOn: true },
   { operation: listPropertyValues, good: () => ({ query: { property: 'properties.plan' } }), goesOn: true },
   { operation: exportEvents, good: () => ({ query: { format: 'csv', eventName: 'page_view' } }) },

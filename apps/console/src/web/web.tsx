@@ -1,0 +1,371 @@
+import { useQuery } from '@tanstack/react-query'
+import { useMemo } from 'react'
+import { api, unwrap } from '../api/client.ts'
+import { useProjectId } from '../api/session.ts'
+import { useUrlState } from '../api/url-state.ts'
+import { RangeFields } from '../explore/common-fields.tsx'
+import { DEFAULT_RANGE, formatRange, parseRange, readerZone } from '../explore/time-range.ts'
+import { Badge } from '../ui/badge.tsx'
+import { Button } from '../ui/button.tsx'
+import { Card, PageHeader } from '../ui/card.tsx'
+import { SeriesTable } from '../ui/chart.tsx'
+import { formatCountry, formatNumber, formatPercent } from '../ui/format.tsx'
+import { formatMoney } from '../ui/money.ts'
+import { Plot } from '../ui/plot.tsx'
+import { EmptyState, ErrorState, SkeletonBlock } from '../ui/states.tsx'
+import { ScriptLine } from './script-line.tsx'
+import { useWeb } from './use-web.ts'
+import { DIMENSIONS, formatFilters, parseFilters, toggleFilter, type WebFilter } from './web-filters.ts'
+import { WebLists } from './web-rows.tsx'
+
+type Figures = NonNullable<ReturnType<typeof useWeb>['data']>['totals']
+type Metric = keyof Figures
+
+const METRICS: Record<Metric, { title: string; format: (value: number) => string; lessIsBetter?: true }> = {
+  visitors: { title: 'Visitors', format: formatNumber },
+  visits: { title: 'Visits', format: formatNumber },
+  views: { title: 'Page views', format: formatNumber },
+  bounceRate: { title: 'Bounce rate', format: formatPercent, lessIsBetter: true },
+  visitSeconds: { title: 'Visit duration', format: (seconds) => durationText(seconds) },
+}
+const NAMES = Object.keys(METRICS) as Metric[]
+
+/** Minutes and seconds, such as "2m 05s". */
+const durationText = (seconds: number): string => {
+  const whole = Math.round(seconds)
+  const rest = whole % 60
+  return whole < 60 ? `${whole}s` : `${Math.floor(whole / 60)}m ${`${rest}`.padStart(2, '0')}s`
+}
+
+const CHANNELS: Record<string, string> = {
+  direct: 'Direct',
+  organic_search: 'Organic search',
+  paid_search: 'Paid search',
+  social: 'Social',
+  email: 'Email',
+  referral: 'Referral',
+  campaign: 'Campaign',
+}
+const channelName = (channel: string): string => CHANNELS[channel] ?? channel
+const deviceName = (device: string): string => device.charAt(0).toUpperCase() + device.slice(1)
+
+const nameOfFilter = ([property, value]: WebFilter): string => {
+  if (value === null) return 'unknown'
+  if (property === 'visit.channel') return channelName(value)
+  if (property === 'visit.device') return deviceName(value)
+  return property === 'visit.country' ? formatCountry(value) : value
+}
+
+/** Visits: how many, from where, and which pages. */
+export const Web = () => {
+  const [search, set] = useUrlState<string>()
+  // The state is a new object after each navigation.
+  const { range: name, from, to, filters: text } = search
+  const range = useMemo(
+    () =>
+      parseRange({
+        ...(name !== undefined && { range: name }),
+        ...(from !== undefined && { from }),
+        ...(to !== undefined && { to }),
+      }) ?? DEFAULT_RANGE,
+    [name, from, to],
+  )
+  const filters = useMemo(() => parseFilters(text), [text])
+  const metric = NAMES.find((one) => one === search.metric) ?? 'visitors'
+  const { data, error, refetch } = useWeb(range, filters)
+  const onToggle = (filter: WebFilter) => set({ filters: formatFilters(toggleFilter(filters, filter)) })
+  const isNew = data?.totals.views === 0 && filters.length === 0
+  const selection = { filters, onToggle }
+  return (
+    <>
+      <PageHeader
+        title="Web"
+        description="Visits to your pages: how many, from where, and what they lead to."
+        aside={
+          data && (
+            <Badge
+              tone={data.online > 0 ? 'good' : 'neutral'}
+            >{`${formatNumber(data.online)} online now`}</Badge>
+          )
+        }
+        actions={<RangeFields range={range} onChange={(next) => set(formatRange(next))} />}
+      />
+      <Chips filters={filters} onToggle={onToggle} onClear={() => set({ filters: '' })} />
+      {error && !data ? (
+        <Card>
+          <ErrorState error={error} retry={() => void refetch()} />
+        </Card>
+      ) : !data ? (
+        <SkeletonBlock className="h-96" />
+      ) : isNew ? (
+        <Card>
+          <EmptyState icon="web" title="No page views in this time">
+            <p className="mb-4">Put this line into your pages, and open one of them.</p>
+            <ScriptLine />
+          </EmptyState>
+        </Card>
+      ) : (
+        <>
+          <div className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
+            {NAMES.map((one) => (
+              <Figure
+                key={one}
+                metric={one}
+                now={data.totals[one]}
+                before={data.previousTotals?.[one]}
+                isShown={one === metric}
+                onShow={() => set({ metric: one === 'visitors' ? '' : one })}
+              />
+            ))}
+          </div>
+          <Card
+            title={METRICS[metric].title}
+            description="The dashed line is the time before."
+            padded
+            className="mb-4"
+          >
+            <Chart
+              metric={metric}
+              at={data.buckets}
+              now={data.series}
+              before={data.previousSeries ?? []}
+              isHourly={range !== undefined && isHourly(data.buckets)}
+            />
+          </Card>
+          <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-2">
+            <WebLists
+              title="Pages"
+              name="pages"
+              {...selection}
+              lists={[
+                { dimension: 'context.path', rows: data.pages },
+                { dimension: 'visit.entryPage', rows: data.entryPages },
+                { dimension: 'visit.exitPage', rows: data.exitPages },
+              ]}
+            />
+            <WebLists
+              title="Sources"
+              name="sources"
+              {...selection}
+              lists={[
+                { dimension: 'visit.channel', rows: data.channels, nameOf: channelName },
+                { dimension: 'visit.source', rows: data.sources },
+                { dimension: 'visit.campaign', rows: data.campaigns },
+              ]}
+            />
+            <WebLists
+              title="Countries"
+              name="places"
+              {...selection}
+              lists={[{ dimension: 'visit.country', rows: data.countries, nameOf: formatCountry }]}
+            />
+            <WebLists
+              title="Technology"
+              name="technology"
+              {...selection}
+              lists={[
+                { dimension: 'visit.browser', rows: data.browsers },
+                { dimension: 'visit.os', rows: data.operatingSystems },
+                { dimension: 'visit.device', rows: data.devices, nameOf: deviceName },
+              ]}
+            />
+            <Goals goals={data.goals} />
+          </div>
+        </>
+      )}
+    </>
+  )
+}
+
+const HOUR_MS = 3_600_000
+
+const isHourly = ([first = '', second = '']: readonly string[]): boolean =>
+  Date.parse(second) - Date.parse(first) === HOUR_MS
+
+const Chips = ({
+  filters,
+  onToggle,
+  onClear,
+}: {
+  filters: readonly WebFilter[]
+  onToggle: (filter: WebFilter) => void
+  onClear: () => void
+}) =>
+  filters.length > 0 && (
+    <ul aria-label="Filters" className="mb-4 flex flex-wrap items-center gap-2">
+      {filters.map((filter) => (
+        <li key={filter[0]}>
+          <Button
+            small
+            icon="x"
+            onClick={() => onToggle(filter)}
+            aria-label={`Remove the filter ${DIMENSIONS[filter[0] as keyof typeof DIMENSIONS]}`}
+          >
+            <span className="text-muted">{DIMENSIONS[filter[0] as keyof typeof DIMENSIONS]}</span>{' '}
+            <span className="max-w-60 truncate">{nameOfFilter(filter)}</span>
+          </Button>
+        </li>
+      ))}
+      <li>
+        <Button small look="quiet" onClick={onClear}>
+          Clear all
+        </Button>
+      </li>
+    </ul>
+  )
+
+const Figure = ({
+  metric,
+  now,
+  before,
+  isShown,
+  onShow,
+}: {
+  metric: Metric
+  now: number
+  before: number | undefined
+  isShown: boolean
+  onShow: () => void
+}) => {
+  const { title, format, lessIsBetter } = METRICS[metric]
+  const change = before ? (now - before) / before : undefined
+  const isGood = change !== undefined && (lessIsBetter ? change <= 0 : change >= 0)
+  return (
+    <button
+      type="button"
+      aria-pressed={isShown}
+      onClick={onShow}
+      className="rounded-xl border border-line bg-surface px-4 py-3 text-left shadow-card hover:bg-subtle aria-pressed:border-accent"
+    >
+      <span className="block text-muted">{title}</span>
+      <span className="block text-[1.5rem] leading-tight font-semibold tracking-tight tabular-nums">
+        {format(now)}
+      </span>
+      {change === undefined ? (
+        <span className="block text-muted">nothing before</span>
+      ) : (
+        <span className={`block ${isGood ? 'text-accent-text' : 'text-warning'}`}>
+          {change > 0 && '+'}
+          {formatPercent(change)}
+        </span>
+      )}
+    </button>
+  )
+}
+
+const Chart = ({
+  metric,
+  at,
+  now,
+  before,
+  isHourly: hourly,
+}: {
+  metric: Metric
+  at: readonly string[]
+  now: readonly Figures[]
+  before: readonly Figures[]
+  isHourly: boolean
+}) => {
+  const { title, format } = METRICS[metric]
+  const timeZone = readerZone()
+  const x = useMemo(() => at.map((time) => Date.parse(time) / 1000), [at])
+  const series = useMemo(
+    () => [
+      { label: title, values: now.map((figures) => figures[metric]) },
+      // As many as there are buckets, although months differ.
+      { label: 'Before', values: at.map((_, index) => before[index]?.[metric] ?? null) },
+    ],
+    [title, now, before, metric, at],
+  )
+  const lines = useMemo(
+    () => series.map((one, color) => ({ ...one, color, format, dashed: color === 1 })),
+    [series, format],
+  )
+  const times = new Intl.DateTimeFormat(undefined, {
+    ...(hourly ? { dateStyle: 'medium', timeStyle: 'short' } : { dateStyle: 'medium' }),
+    timeZone,
+  })
+  const formatX = (place: number) => times.format((x[place] ?? 0) * 1000)
+  const label = `${title} over time`
+  return (
+    <>
+      <Plot
+        label={label}
+        x={x}
+        timeZone={timeZone}
+        lines={lines}
+        formatX={formatX}
+        formatY={format}
+        height={240}
+      />
+      <SeriesTable
+        label={label}
+        at={at}
+        series={series}
+        formatX={formatX}
+        format={(value) => (value === null || value === undefined ? '–' : format(value))}
+      />
+    </>
+  )
+}
+
+type Goal = NonNullable<ReturnType<typeof useWeb>['data']>['goals'][number]
+
+/** The event names of the project's metering selectors. */
+const useGoalNames = () => {
+  const projectId = useProjectId()
+  return useQuery({
+    queryKey: [projectId, 'goal-names'],
+    queryFn: async () => {
+      const { data } = await unwrap(
+        api.GET('/api/projects/{projectId}/metering-selectors', {
+          params: { path: { projectId }, query: { limit: 100 } },
+        }),
+      )
+      return new Map(data.map(({ id, eventName }) => [id, eventName]))
+    },
+    staleTime: 60_000,
+  })
+}
+
+const Goals = ({ goals }: { goals: readonly Goal[] }) => {
+  const names = useGoalNames()
+  return (
+    <Card title="Goals" description="Conversions within visits" padded className="lg:col-span-2">
+      {goals.length === 0 ? (
+        <p className="text-muted">
+          No conversions in this time. Settings, Conversions says which events are some.
+        </p>
+      ) : (
+        <table className="w-full" aria-label="Goals">
+          <thead>
+            <tr className="text-right text-muted">
+              <th scope="col" className="pb-1 text-left font-normal">
+                Event
+              </th>
+              {['Conversions', 'Rate', 'Revenue'].map((title) => (
+                <th key={title} scope="col" className="pb-1 pl-3 font-normal">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {goals.map(({ selectorId, conversions, conversionRate, revenue }) => (
+              <tr key={selectorId} className="text-right tabular-nums">
+                <td className="w-full max-w-0 truncate py-1 text-left">
+                  {names.data?.get(selectorId) ?? 'A removed conversion'}
+                </td>
+                <td className="py-1 pl-3">{formatNumber(conversions)}</td>
+                <td className="py-1 pl-3">{formatPercent(conversionRate)}</td>
+                <td className="py-1 pl-3 whitespace-nowrap">
+                  {revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ') || '–'}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Card>
+  )
+}
