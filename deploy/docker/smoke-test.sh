@@ -49,7 +49,7 @@ check_sizes() {
 }
 
 send_and_read() {
-  local demo key id url="$WAYMARK_URL" deadline=$((SECONDS + deadline_seconds)) found=''
+  local demo key id script url="$WAYMARK_URL" deadline=$((SECONDS + deadline_seconds)) found=''
   demo="$("${compose[@]}" run --rm demo 2>/dev/null)" || fail 'demo.json was not printed'
   key="$(field apiKey <<<"$demo")"
   id="$(field projectId <<<"$demo")"
@@ -66,6 +66,11 @@ send_and_read() {
       fail "an event of Segment's protocol was not taken at /$path"
   done
   echo "ok: Segment's protocol is taken"
+  script="$(field path <<<"$(curl --silent --fail "$url/w.json")")"
+  for path in /w.js "$script"; do
+    curl --silent --fail "$url$path" >/dev/null || fail "the browser script was not answered at $path"
+  done
+  echo 'ok: the browser script is answered'
   [ "$(curl --silent --output /dev/null --write-out '%{http_code}' "$url/internal/backfill/events" -H "X-API-Key: $key" \
     -H 'Content-Type: application/json' -d '{"events":[]}')" = 404 ] || fail 'the proxy leads to /internal/'
   if docker ps --filter "name=^$project" --format '{{.Ports}}' | grep --quiet '0\.0\.0\.0:'; then

@@ -232,7 +232,8 @@ export type VisitRow = {
   kind: 'total' | 'bucket' | VisitField
   /** The index of the bucket as text, or the value of the field; `null` for the total, or when the value is unknown. */
   value: string | null
-  visitors: number
+  /** Distinct visitors; `null` for the fields. */
+  visitors: number | null
   visits: number
   views: number
   bounces: number

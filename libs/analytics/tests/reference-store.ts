@@ -247,7 +247,8 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
   }
   const visitRow = (kind: VisitRow['kind'], value: string | null, visits: readonly Visit[]): VisitRow => ({
     ...{ kind, value, visits: visits.length },
-    visitors: new Set(visits.map(({ visitor }) => visitor)).size,
+    visitors:
+      kind === 'total' || kind === 'bucket' ? new Set(visits.map(({ visitor }) => visitor)).size : null,
     views: total(visits.map(({ pages }) => pages.length)),
     bounces: visits.filter(({ pages, durationMs }) => pages.length === 1 && durationMs < BOUNCE_MS).length,
     durationMs: total(visits.map(({ durationMs }) => durationMs)),

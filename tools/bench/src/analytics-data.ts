@@ -102,6 +102,61 @@ export const clickhouseEvents = (events: number, from: number, to: number): stri
     from: `numbers(${from}, ${to - from})`,
   })
 
+/** The project with the visits of a site: four events each on average, by visitors who come back three times. */
+export const WEB_PROJECT = '01900000-0000-7000-8000-000000000009'
+const EVENTS_AT_A_TIME = 50
+const VISITS_AT_A_TIME = 12
+
+const webColumnsOf = ({ random, text, concat, uuid, hashedUuid }: Words) => {
+  const named = (name: string, count: number) => concat(`'${name} '`, text(`visit % ${count}`))
+  const some = (share: number, value: string) => `CASE WHEN visit % 10 < ${share * 10} THEN ${value} END`
+  return {
+    project_id: uuid(`'${WEB_PROJECT}'`),
+    event_name: `CASE WHEN ${random(31)} < 0.75 THEN 'page_view' ELSE 'click' END`,
+    profile_id: hashedUuid(text('floor(visit / 3)')),
+    session_id: concat(`'session-'`, text('visit')),
+    bot: 'false',
+    browser: named('browser', 6),
+    os: named('os', 5),
+    device: named('device', 3),
+    country: named('C', 60),
+    path: concat(`'/page/'`, text(`pow(1000, ${random(32)})`)),
+    referrer_host: some(0.5, concat(`'host'`, text('visit % 201'), `'.example'`)),
+    utm_source: some(0.2, named('source', 21)),
+    utm_medium: some(0.2, `'cpc'`),
+    utm_campaign: some(0.2, named('campaign', 22)),
+    warnings: '0',
+    properties: `'{}'`,
+    erased: 'false',
+  }
+}
+
+/** A statement that inserts the events `from` to `to` of `events` of the site, spread over the days. */
+export const webEvents = (
+  store: 'duckdb' | 'clickhouse',
+  events: number,
+  from: number,
+  to: number,
+): string => {
+  const isDuckDB = store === 'duckdb'
+  const at = `${FROM} + n * ${(DAYS * DAY_MS) / events}`
+  const columns = {
+    ...webColumnsOf(words[store]),
+    event_key: isDuckDB ? 'gen_random_uuid()' : 'generateUUIDv4()',
+    time: isDuckDB ? `epoch_ms((${at})::BIGINT)` : `fromUnixTimestamp64Milli(toInt64(${at}), 'UTC')`,
+    ...(isDuckDB && { conversions: '[]' }),
+  }
+  const numbers = isDuckDB
+    ? `range(${from}, ${to}) AS numbers (n)`
+    : `(SELECT number AS n FROM numbers(${from}, ${to - from}))`
+  const visit = `floor(n / ${EVENTS_AT_A_TIME}) * ${VISITS_AT_A_TIME} + floor(${words[store].random(30)} * ${VISITS_AT_A_TIME})`
+  return `
+    INSERT INTO events (${Object.keys(columns)
+      .map((name) => `"${name}"`)
+      .join(', ')})
+    SELECT ${Object.values(columns).join(', ')} FROM (SELECT n, ${visit} AS visit FROM ${numbers}) AS visits`
+}
+
 /** Statements that insert merges: one of ten people is merged into the previous one. */
 export const mergesOf = (store: 'duckdb' | 'clickhouse', events: number): string => {
   const { uuid, hashedUuid, text } = words[store]

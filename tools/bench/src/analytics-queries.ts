@@ -1,6 +1,6 @@
 import type { AnalyticsQueries } from '@waymark/analytics'
 import type { PropertyRef } from '@waymark/domain'
-import { DAY_MS, DAYS, FROM, PROJECT } from './analytics-data.ts'
+import { DAY_MS, DAYS, FROM, PROJECT, WEB_PROJECT } from './analytics-data.ts'
 
 const range = { projectId: PROJECT, from: FROM, to: FROM + DAYS * DAY_MS }
 const days = Array.from({ length: DAYS + 1 }, (_, day) => FROM + day * DAY_MS)
@@ -12,6 +12,21 @@ const WINDOW_MS = 7 * DAY_MS
 const NEVER = Date.parse('2100-01-01T00:00:00Z')
 
 const trend = { ...range, buckets, filters: [], maxGroups: 10, includeBots: false }
+
+/** What visits are grouped by, besides their day and exit page, as of their first event. */
+const VISIT_COLUMNS = [
+  ...[
+    'path',
+    'referrer_host',
+    'utm_source',
+    'utm_medium',
+    'utm_campaign',
+    'country',
+    'browser',
+    'os',
+    'device',
+  ],
+]
 
 /** A query of the API, and the same query written by hand for each store. */
 export type MeasuredQuery = {
@@ -36,6 +51,8 @@ const stores = {
     within: (after: string, time: string) => `${time} <= ${after} + INTERVAL 7 DAYS`,
     seconds: (from: string, to: string) => `epoch(${to}) - epoch(${from})`,
     daysBetween: (from: string, to: string) => `date_diff('day', ${from}, ${to})`,
+    firstOf: (value: string) => `arg_min(${value}, e."time")`,
+    lastOf: (value: string) => `arg_max(${value}, e."time")`,
   },
   // Hand-written queries must ignore repeated rows, too.
   clickhouse: {
@@ -47,6 +64,8 @@ const stores = {
     within: (after: string, time: string) => `${time} <= ${after} + INTERVAL 7 DAY`,
     seconds: (from: string, to: string) => `toFloat64(${to}) - toFloat64(${from})`,
     daysBetween: (from: string, to: string) => `dateDiff('day', ${from}, ${to})`,
+    firstOf: (value: string) => `argMin(${value}, e."time")`,
+    lastOf: (value: string) => `argMax(${value}, e."time")`,
   },
 }
 
@@ -136,6 +155,29 @@ export const measuredQueries: readonly MeasuredQuery[] = [
         SELECT f.cohort AS cohort, ${store.daysBetween('f.cohort', 's.day')} AS period, count(DISTINCT f.person) AS people
         FROM first f JOIN seen s ON s.person = f.person
         WHERE s.event_name = 'event 2' AND s.t >= f.t0 GROUP BY cohort, period`,
+    ),
+  },
+  {
+    name: 'visits',
+    run: (store) =>
+      store.measureVisits({
+        ...{ ...range, projectId: WEB_PROJECT, buckets, filters: [], visitFilters: [], limit: 10 },
+      }),
+    bare: inBoth(
+      (store) => `
+        WITH visits AS (
+          SELECT e.profile_id AS visitor, e.session_id AS session, min(${store.day}) AS day, min(e."time") AS began,
+            max(e."time") AS ended, sum(CASE WHEN e.event_name = 'page_view' THEN 1 ELSE 0 END) AS views,
+            ${store.lastOf('e.path')} AS exit_page,
+            ${VISIT_COLUMNS.map((name) => `${store.firstOf(`e.${name}`)} AS first_${name}`).join(', ')}
+          FROM ${store.events}
+          WHERE e.project_id = '${WEB_PROJECT}' AND e."time" >= ${store.at(range.from)} AND e."time" < ${store.at(range.to)}
+            AND NOT e.bot AND NOT e.erased
+          GROUP BY visitor, session
+        )
+        SELECT day, exit_page, ${VISIT_COLUMNS.map((name) => `first_${name}`).join(', ')}, count(DISTINCT visitor), count(*),
+          sum(views), sum(${store.seconds('began', 'ended')})
+        FROM visits GROUP BY GROUPING SETS (${['', 'day', 'exit_page', ...VISIT_COLUMNS.map((name) => `first_${name}`)].map((name) => `(${name})`).join(', ')})`,
     ),
   },
 ]

@@ -6,7 +6,7 @@ import type { AnalyticsQueries } from '@waymark/analytics'
 import { migrateClickHouse, openClickHouseStore } from '@waymark/analytics/clickhouse'
 import { createDuckDBStore, openDuckDBFile } from '@waymark/analytics/duckdb'
 import { startClickHouse } from '@waymark/testing/servers'
-import { clickhouseEvents, duckdbEvents, mergesOf, PROJECT } from './analytics-data.ts'
+import { clickhouseEvents, duckdbEvents, mergesOf, PROJECT, webEvents } from './analytics-data.ts'
 import { measuredQueries } from './analytics-queries.ts'
 import { cpuMicrosOf } from './measured-process.ts'
 
@@ -78,6 +78,7 @@ const fillDuckDB = async (events: number): Promise<Filled> => {
   const file = await openDuckDBFile({ path: place, ...DUCKDB, queryTimeoutMs: QUERY_TIMEOUT_MS })
   for (const [from, to] of portionsOf(events)) await file.write([[duckdbEvents(events, from, to), []]])
   await file.write([[mergesOf('duckdb', events), []]])
+  for (const [from, to] of portionsOf(events)) await file.write([[webEvents('duckdb', events, from, to), []]])
   await file.query(PROJECT, 'CHECKPOINT', {})
   const store = createDuckDBStore(file)
   return {
@@ -111,6 +112,7 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
   }
   for (const [from, to] of portionsOf(events)) await bare(clickhouseEvents(events, from, to))
   await bare(mergesOf('clickhouse', events))
+  for (const [from, to] of portionsOf(events)) await bare(webEvents('clickhouse', events, from, to))
   const bytes = await bare(
     `SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND table = 'events' AND database = '${options.database}'`,
   )

@@ -1,19 +1,26 @@
 import type { ReactNode } from 'react'
 import { useUrlState } from '../api/url-state.ts'
 import { Card } from '../ui/card.tsx'
-import { formatCount, formatNumber, formatPercent } from '../ui/format.tsx'
+import { formatNumber, formatPercent } from '../ui/format.tsx'
 import { formatMoney } from '../ui/money.ts'
 import { DIMENSIONS, type Dimension, type WebFilter } from './web-filters.ts'
 
 /** A row of a list: what it is about, and how often. */
 export type WebRow = {
   value: string | null
-  visitors: number
+  /** Visits, or the views of a page. */
+  count: number
   conversionRate?: number
   revenue?: { currency: string; amount: number }[]
 }
 
-export type WebList = { dimension: Dimension; rows: readonly WebRow[]; nameOf?: (value: string) => string }
+export type WebList = {
+  dimension: Dimension
+  rows: readonly WebRow[]
+  /** What is counted; visits unless given. */
+  counted?: 'Views'
+  nameOf?: (value: string) => string
+}
 
 type Selection = { filters: readonly WebFilter[]; onToggle: (filter: WebFilter) => void }
 
@@ -59,9 +66,9 @@ export const WebLists = ({
 }
 
 const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
-  const { dimension, rows, nameOf = (value) => value } = list
+  const { dimension, rows, counted = 'Visits', nameOf = (value) => value } = list
   if (rows.length === 0) return <p className="text-muted">Nothing in this time.</p>
-  const most = Math.max(1, ...rows.map(({ visitors }) => visitors))
+  const most = Math.max(1, ...rows.map(({ count }) => count))
   const hasRates = rows.some(({ conversionRate = 0 }) => conversionRate > 0)
   return (
     <table className="w-full" aria-label={DIMENSIONS[dimension]}>
@@ -71,7 +78,7 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
             {DIMENSIONS[dimension]}
           </th>
           <th scope="col" className="pb-1 pl-3 text-right font-normal">
-            Visitors
+            {counted}
           </th>
           {hasRates && (
             <th scope="col" className="pb-1 pl-3 text-right font-normal">
@@ -81,14 +88,14 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ value, visitors, conversionRate = 0, revenue = [] }) => {
+        {rows.map(({ value, count, conversionRate = 0, revenue = [] }) => {
           const text = value === null ? NAMES_OF_NONE[dimension] : nameOf(value)
           const isOn = filters.some((one) => one[0] === dimension && one[1] === value)
           const money = revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ')
           return (
             <tr key={value}>
               <td className="relative w-full max-w-0 py-0.5">
-                <Bar share={visitors / most} />
+                <Bar share={count / most} />
                 <button
                   type="button"
                   aria-pressed={isOn}
@@ -99,9 +106,7 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
                   {text}
                 </button>
               </td>
-              <td className="py-0.5 pl-3 text-right tabular-nums" title={formatCount(visitors, 'visitor')}>
-                {formatNumber(visitors)}
-              </td>
+              <td className="py-0.5 pl-3 text-right tabular-nums">{formatNumber(count)}</td>
               {hasRates && (
                 <td className="py-0.5 pl-3 text-right tabular-nums" title={money || undefined}>
                   {formatPercent(conversionRate)}

@@ -138,9 +138,13 @@ export const Web = () => {
               name="pages"
               {...selection}
               lists={[
-                { dimension: 'context.path', rows: data.pages },
-                { dimension: 'visit.entryPage', rows: data.entryPages },
-                { dimension: 'visit.exitPage', rows: data.exitPages },
+                {
+                  dimension: 'context.path',
+                  counted: 'Views',
+                  rows: data.pages.map(({ value, views }) => ({ value, count: views })),
+                },
+                { dimension: 'visit.entryPage', rows: counted(data.entryPages) },
+                { dimension: 'visit.exitPage', rows: counted(data.exitPages) },
               ]}
             />
             <WebLists
@@ -148,25 +152,25 @@ export const Web = () => {
               name="sources"
               {...selection}
               lists={[
-                { dimension: 'visit.channel', rows: data.channels, nameOf: channelName },
-                { dimension: 'visit.source', rows: data.sources },
-                { dimension: 'visit.campaign', rows: data.campaigns },
+                { dimension: 'visit.channel', rows: counted(data.channels), nameOf: channelName },
+                { dimension: 'visit.source', rows: counted(data.sources) },
+                { dimension: 'visit.campaign', rows: counted(data.campaigns) },
               ]}
             />
             <WebLists
               title="Countries"
               name="places"
               {...selection}
-              lists={[{ dimension: 'visit.country', rows: data.countries, nameOf: formatCountry }]}
+              lists={[{ dimension: 'visit.country', rows: counted(data.countries), nameOf: formatCountry }]}
             />
             <WebLists
               title="Technology"
               name="technology"
               {...selection}
               lists={[
-                { dimension: 'visit.browser', rows: data.browsers },
-                { dimension: 'visit.os', rows: data.operatingSystems },
-                { dimension: 'visit.device', rows: data.devices, nameOf: deviceName },
+                { dimension: 'visit.browser', rows: counted(data.browsers) },
+                { dimension: 'visit.os', rows: counted(data.operatingSystems) },
+                { dimension: 'visit.device', rows: counted(data.devices), nameOf: deviceName },
               ]}
             />
             <Goals goals={data.goals} />
@@ -176,6 +180,10 @@ export const Web = () => {
     </>
   )
 }
+
+/** Rows by their visits. */
+const counted = <Row extends { visits: number }>(rows: readonly Row[]) =>
+  rows.map((row) => ({ ...row, count: row.visits }))
 
 const HOUR_MS = 3_600_000
 

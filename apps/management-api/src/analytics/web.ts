@@ -97,7 +97,7 @@ export const answerWeb = async (
       .sort((a, b) => b.visits - a.visits || ((a.value ?? '') < (b.value ?? '') ? -1 : 1))
       .map((row) => ({
         value: row.value,
-        ...figuresOf(row),
+        ...visitFiguresOf(row),
         conversionRate: shareOf(row.converted, row.visits),
       }))
   const withRevenue = (field: 'channel' | 'source' | 'campaign') =>
@@ -137,16 +137,17 @@ const shareOf = (part: number, whole: number): number => (whole === 0 ? 0 : part
 
 const NOTHING = { visitors: 0, visits: 0, views: 0, bounces: 0, durationMs: 0 }
 
-const figuresOf = ({
-  visitors,
-  visits,
-  views,
-  bounces,
-  durationMs,
-}: Omit<VisitRow, 'kind' | 'value' | 'converted'>): WebFigures => ({
-  ...{ visitors, visits, views },
+type Counts = Omit<VisitRow, 'kind' | 'value' | 'converted'>
+
+const visitFiguresOf = ({ visits, views, bounces, durationMs }: Counts): Omit<WebFigures, 'visitors'> => ({
+  ...{ visits, views },
   bounceRate: shareOf(bounces, visits),
   visitSeconds: shareOf(durationMs / 1_000, visits),
+})
+
+const figuresOf = (counts: Counts): WebFigures => ({
+  visitors: counts.visitors ?? 0,
+  ...visitFiguresOf(counts),
 })
 
 const totalsIn = (rows: readonly VisitRow[]): WebFigures =>

@@ -31,6 +31,7 @@ export const clickhouseDialect: Dialect = {
   events: 'events AS e',
   profiles: 'profiles',
   materialized: 'AS',
+  inlined: 'AS',
   readsTablesOnce: false,
   nullText: 'CAST(NULL AS Nullable(String))',
   nullNumber: 'CAST(NULL AS Nullable(Float64))',

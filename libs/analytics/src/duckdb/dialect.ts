@@ -32,6 +32,7 @@ export const duckdbDialect: Dialect = {
   events: 'events AS e',
   profiles: 'profiles',
   materialized: 'AS MATERIALIZED',
+  inlined: 'AS NOT MATERIALIZED',
   readsTablesOnce: true,
   nullText: 'NULL::VARCHAR',
   nullNumber: 'NULL::DOUBLE',

@@ -33,6 +33,8 @@ export type Dialect = {
   profiles: string
   /** Begins a common table expression that is read more than once. */
   materialized: string
+  /** Begins a common table expression that is read again at each reference, where that is faster than to keep it. */
+  inlined: string
   /** Whether a common table expression with `materialized` is run once, instead of at each reference. */
   readsTablesOnce: boolean
   nullText: string

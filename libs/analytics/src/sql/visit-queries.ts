@@ -1,4 +1,4 @@
-import { channelRules, type Entry } from '@waymark/domain'
+import { type ChannelRule, channelRules, type Entry } from '@waymark/domain'
 import {
   BOUNCE_MS,
   type GoalRow,
@@ -40,8 +40,21 @@ type Parts = {
   bucket: ReturnType<Dialect['bucketOf']>
 }
 
-/** @param columns aggregates of the events of a visit, by name */
-const visitsOf = (dialect: Dialect, query: WebQuery, columns: Readonly<Record<string, string>>): Parts => {
+type Wanted = {
+  /** Aggregates of the events of a visit, by name. */
+  columns?: Readonly<Record<string, string>>
+  /** Whether the fields of visits are needed, which take most of the memory. Filters of visits need them, too. */
+  hasFields?: boolean
+  /** Only visits of visitors with a conversion, which are few. */
+  onlyConverted?: boolean
+}
+
+const visitsOf = (
+  dialect: Dialect,
+  query: WebQuery,
+  { columns = {}, hasFields = true, onlyConverted = false }: Wanted,
+): Parts => {
+  const shown = hasFields || query.visitFilters.length > 0 ? visitFields : []
   const parameters = dialect.parameters()
   const { allOf, textFulfils } = createConditions(dialect, parameters)
   const from = eventsFrom(dialect, query, parameters, {
@@ -53,9 +66,13 @@ const visitsOf = (dialect: Dialect, query: WebQuery, columns: Readonly<Record<st
   const entry = (field: (typeof ENTRY)[number]): string => dialect.member('entry', ENTRY.indexOf(field))
   const ofViews = 'FILTER (WHERE is_view = 1)'
   const aggregates = `visitor, min(t) AS began, max(ms) - min(ms) AS duration, sum(is_view) AS views,
-      max(converts) AS converted, max(matched) AS matched,
-      ${dialect.firstBy(dialect.record(ENTRY), order)} ${ofViews} AS entry,
-      ${dialect.lastBy(dialect.record(['path']), order)} ${ofViews} AS last_view
+      max(converts) AS converted, max(matched) AS matched
+      ${
+        shown.length > 0
+          ? `, ${dialect.firstBy(dialect.record(ENTRY), order)} ${ofViews} AS entry,
+            ${dialect.lastBy(dialect.record(['path']), order)} ${ofViews} AS last_view`
+          : ''
+      }
       ${Object.entries(columns)
         .map(([name, aggregate]) => `, ${aggregate} AS ${name}`)
         .join('')}`
@@ -77,7 +94,7 @@ const visitsOf = (dialect: Dialect, query: WebQuery, columns: Readonly<Record<st
   }
   const wanted = query.visitFilters.map(({ field, filter }) => textFulfils(columnOf(field), filter))
   const tables = [
-    `seen AS (
+    `seen ${dialect.inlined} (
       SELECT ${visitor} AS visitor, e.session_id AS session_name, e."time" AS t, ${dialect.epochMs('e."time"')} AS ms,
         ${dialect.sortable('e.event_key')} AS event_key,
         CASE WHEN e.event_name = '${PAGE_VIEW}' THEN 1 ELSE 0 END AS is_view,
@@ -86,22 +103,26 @@ const visitsOf = (dialect: Dialect, query: WebQuery, columns: Readonly<Record<st
         ${ENTRY.map((name) => `${name === 'campaign' ? 'coalesce(e.link_campaign, e.utm_campaign)' : `e.${name}`} AS ${name}`).join(', ')}
       ${from} AND coalesce(${dialect.asText('e.profile_id')}, e.visitor_id) IS NOT NULL
     )`,
+    `tracked ${dialect.inlined} (
+      SELECT * FROM seen
+      ${onlyConverted ? 'WHERE visitor IN (SELECT visitor FROM seen WHERE converts = 1)' : ''}
+    )`,
     `gaps AS (
       SELECT *, CASE WHEN ms - lag(ms) OVER (PARTITION BY visitor ORDER BY ms, event_key) <= ${VISIT_GAP_MS} THEN 0 ELSE 1 END
         AS begins
-      FROM seen WHERE session_name IS NULL
+      FROM tracked WHERE session_name IS NULL
     )`,
     `counted AS (SELECT *, sum(begins) OVER (PARTITION BY visitor ORDER BY ms, event_key) AS visit FROM gaps)`,
     `visited AS (
-      SELECT ${aggregates} FROM seen WHERE session_name IS NOT NULL GROUP BY visitor, session_name
+      SELECT ${aggregates} FROM tracked WHERE session_name IS NOT NULL GROUP BY visitor, session_name
       UNION ALL SELECT ${aggregates} FROM counted GROUP BY visitor, visit
     )`,
     `described AS (
       SELECT visitor, began, duration, views, converted${Object.keys(columns)
         .map((name) => `, ${name}`)
         .join('')},
-        CASE WHEN views = 1 AND duration < ${BOUNCE_MS} THEN 1 ELSE 0 END AS bounce,
-        ${visitFields.map((field) => `${dialect.asText(`nullif(${fields[field]}, '')`)} AS ${columnOf(field)}`).join(', ')}
+        CASE WHEN views = 1 AND duration < ${BOUNCE_MS} THEN 1 ELSE 0 END AS bounce
+        ${shown.map((field) => `, ${dialect.asText(`nullif(${fields[field]}, '')`)} AS ${columnOf(field)}`).join('')}
       FROM visited WHERE views > 0 AND matched = 1
     )`,
     `visits AS (SELECT * FROM described WHERE ${['true', ...wanted].join(' AND ')})`,
@@ -113,8 +134,20 @@ const visitsOf = (dialect: Dialect, query: WebQuery, columns: Readonly<Record<st
 const columnOf = (field: VisitField): string =>
   `of_${field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
 
-const channelText = (dialect: Dialect, entry: Record<keyof Entry, string>): string =>
-  `CASE ${channelRules
+/** Visits without a campaign, which are the most, need not be compared with the rules of campaigns. */
+const channelText = (dialect: Dialect, entry: Record<keyof Entry, string>): string => {
+  const campaign = `coalesce(${entry.source}, ${entry.medium}, ${entry.campaign})`
+  const ofHost = channelRules.filter(({ field }) => field === 'host')
+  return `CASE WHEN ${campaign} IS NOT NULL THEN ${firstMatch(dialect, channelRules, entry)}
+    WHEN ${entry.host} IS NULL THEN 'direct' ELSE ${firstMatch(dialect, ofHost, entry)} END`
+}
+
+const firstMatch = (
+  dialect: Dialect,
+  rules: readonly ChannelRule[],
+  entry: Record<keyof Entry, string>,
+): string =>
+  `CASE ${rules
     .map(({ channel, field, pattern }) =>
       pattern === '.'
         ? `WHEN ${entry[field]} <> '' THEN '${channel}'`
@@ -135,42 +168,65 @@ const numbersIn = <Row extends object, Name extends keyof Row>(row: Row, names: 
 
 const valueIn = (value: string | null): string | null => (value === '' ? null : value)
 
-/** Measures visits by one statement, which makes the visits once. */
-export const measureVisits = async (
-  { dialect, query: run }: Database,
-  query: WebQuery,
-): Promise<VisitRow[]> => {
-  const { tables, parameters, bucket } = visitsOf(dialect, query, {})
-  const columns = Object.fromEntries(visitFields.map((field) => [field, columnOf(field)]))
+/** Measures visits: in all and by bucket, then by their fields, so that the visitors need not be kept for these. */
+export const measureVisits = async (database: Database, query: WebQuery): Promise<VisitRow[]> => [
+  ...(await measureTotals(database, query)),
+  ...(await measureFields(database, query)),
+]
+
+const FIGURES = `count(*) AS visits, sum(views) AS views, sum(bounce) AS bounces, sum(duration) AS "durationMs",
+        sum(converted) AS converted`
+const NUMBERS = ['visits', 'views', 'bounces', 'durationMs', 'converted'] as const
+
+const measureTotals = async ({ dialect, query: run }: Database, query: WebQuery): Promise<VisitRow[]> => {
+  const { tables, parameters, bucket } = visitsOf(dialect, query, { hasFields: false })
   const text = `
     WITH ${[...bucket.tables, ...tables].join(', ')},
     valued AS (
-      SELECT visitor, duration, views, bounce, converted, ${bucket.place} AS bucket,
-        ${Object.values(columns)
-          .map((column) => `coalesce(${column}, '') AS ${column}`)
-          .join(', ')}
-      FROM visits ${bucket.join}
+      SELECT visitor, duration, views, bounce, converted, ${bucket.place} AS bucket FROM visits ${bucket.join}
     ),
     grouped AS (
-      SELECT ${kindOf({ bucket: 'bucket', ...columns }, 'total')} AS kind,
-        coalesce(${[dialect.asText('bucket'), ...Object.values(columns)].join(', ')}) AS value,
-        count(DISTINCT visitor) AS visitors, count(*) AS visits, sum(views) AS views, sum(bounce) AS bounces,
-        sum(duration) AS "durationMs", sum(converted) AS converted
-      FROM valued GROUP BY GROUPING SETS (${[
-        '()',
-        '(bucket)',
-        ...Object.values(columns).map((column) => `(${column})`),
-      ].join(', ')})
+      SELECT bucket, count(DISTINCT visitor) AS visitors, ${FIGURES} FROM valued GROUP BY GROUPING SETS ((), (bucket))
     )
-    SELECT * FROM grouped WHERE visits > 0
-    QUALIFY kind = 'bucket' OR row_number() OVER (PARTITION BY kind ORDER BY visits DESC, value) <= ${query.limit}`
-  const names = ['visitors', 'visits', 'views', 'bounces', 'durationMs', 'converted'] as const
-  const rows = await run<Numbers<VisitRow, (typeof names)[number]>>(
+    SELECT ${dialect.asText('bucket')} AS value, * FROM grouped WHERE visits > 0`
+  const rows = await run<Numbers<VisitRow, 'visitors' | (typeof NUMBERS)[number]>>(
     query.projectId,
     text,
     parameters.bindings,
   )
-  return rows.map((row) => ({ kind: row.kind, value: valueIn(row.value), ...numbersIn(row, names) }))
+  return rows.map((row) => ({
+    kind: row.value === null ? 'total' : 'bucket',
+    value: row.value,
+    ...numbersIn(row, ['visitors', ...NUMBERS]),
+  }))
+}
+
+const measureFields = async ({ dialect, query: run }: Database, query: WebQuery): Promise<VisitRow[]> => {
+  const { tables, parameters } = visitsOf(dialect, query, {})
+  const columns = Object.fromEntries(visitFields.map((field) => [field, columnOf(field)]))
+  const names = Object.values(columns)
+  const text = `
+    WITH ${tables.join(', ')},
+    valued AS (
+      SELECT duration, views, bounce, converted,
+        ${names.map((column) => `coalesce(${column}, '') AS ${column}`).join(', ')}
+      FROM visits
+    ),
+    grouped AS (
+      SELECT ${kindOf(columns, 'channel')} AS kind, coalesce(${names.join(', ')}) AS value, ${FIGURES}
+      FROM valued GROUP BY GROUPING SETS (${names.map((column) => `(${column})`).join(', ')})
+    )
+    SELECT * FROM grouped
+    QUALIFY row_number() OVER (PARTITION BY kind ORDER BY visits DESC, value) <= ${query.limit}`
+  const rows = await run<Numbers<VisitRow, (typeof NUMBERS)[number]>>(
+    query.projectId,
+    text,
+    parameters.bindings,
+  )
+  return rows.map((row) => ({
+    ...{ kind: row.kind, value: valueIn(row.value), visitors: null },
+    ...numbersIn(row, NUMBERS),
+  }))
 }
 
 /** Measures the pages of visits. */
@@ -184,7 +240,9 @@ export const measurePages = async (
   const { tables, parameters } = visitsOf(
     dialect,
     query,
-    isFiltered ? { paths: `${dialect.listOf(paths)} FILTER (WHERE is_view = 1)` } : {},
+    isFiltered
+      ? { columns: { paths: `${dialect.listOf(paths)} FILTER (WHERE is_view = 1)` }, hasFields: false }
+      : {},
   )
   const viewed = isFiltered
     ? `SELECT visitor, page FROM visits ${dialect.unnest('visits.paths', 'page')}`
@@ -203,7 +261,8 @@ export const measureGoals = async (
   query: WebQuery,
 ): Promise<GoalRow[]> => {
   const { tables, parameters } = visitsOf(dialect, query, {
-    conversions: dialect.concatLists('conversions'),
+    columns: { conversions: dialect.concatLists('conversions') },
+    onlyConverted: true,
   })
   const columns = {
     selector: 'selector',

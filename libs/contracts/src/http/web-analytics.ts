@@ -47,14 +47,16 @@ const WebRequest = Type.Object({
 export type WebRequest = Static<typeof WebRequest>
 
 const Rate = (description: string) => Type.Number({ description: `${description}, from 0 to 1` })
-const figures = {
-  visitors: Type.Integer({ description: 'Distinct visitors: people, and visitors without a profile.' }),
+const figuresOfVisits = {
   visits: Type.Integer(),
   views: Type.Integer({ description: 'Page views.' }),
   bounceRate: Rate('The share of visits with one page view and less than 10 s'),
   visitSeconds: Type.Number({ description: 'The mean time from the first event of a visit to its last.' }),
 }
-const Figures = Type.Object(figures)
+const Figures = Type.Object({
+  visitors: Type.Integer({ description: 'Distinct visitors: people, and visitors without a profile.' }),
+  ...figuresOfVisits,
+})
 export type WebFigures = Static<typeof Figures>
 
 const Revenue = Type.Array(
@@ -62,7 +64,7 @@ const Revenue = Type.Array(
 )
 const row = {
   value: Type.Unsafe<string | null>({ type: ['string', 'null'], description: 'Null when it is unknown.' }),
-  ...figures,
+  ...figuresOfVisits,
   conversionRate: Rate('The share of visits with a conversion'),
 }
 const Rows = Type.Array(Type.Object(row))
