@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { refusedOf, type Wanted } from './cart-outcome.ts'
-import type { Coupon } from './coupon-queries.ts'
+import type { Coupon } from './redeemable-coupon-queries.ts'
 
 const NOW = Date.parse('2026-03-01T12:00:00Z')
 

@@ -2,7 +2,7 @@ import type { CartRefusal, GrantedItem } from '@waymark/contracts'
 import { discountCart, grantedBefore, needsCart, refusalOf, WorkBudget } from '@waymark/domain'
 import type { Shopper } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
-import type { Coupon } from './coupon-queries.ts'
+import type { Coupon } from './redeemable-coupon-queries.ts'
 import { type Granted, lockOrder, type Redeem } from './redemption-queries.ts'
 
 /** What a coupon grants for a cart, or why it does not apply to it. */
@@ -47,12 +47,12 @@ export const discountWanted = async (
     shopper,
     new WorkBudget(),
   )
-  return coupons.map((coupon, place) => {
-    const outcome = outcomes[place]
+  return coupons.map((coupon, index) => {
+    const outcome = outcomes[index]
     if (!outcome || 'refusal' in outcome) return { coupon, outcome }
     const { discountAmount, shippingDiscountAmount, items } = outcome.grant
     const lines = cart.items.map(
-      (item, place): GrantedItem => ({ ...item, discountAmount: items[place] ?? 0 }),
+      (item, index): GrantedItem => ({ ...item, discountAmount: items[index] ?? 0 }),
     )
     return { coupon, outcome: { granted: { discountAmount, shippingDiscountAmount, items: lines } } }
   })

@@ -1,8 +1,8 @@
 import { AppError, lookUpCoupon as operation } from '@waymark/contracts'
 import { normalizeCode } from '@waymark/domain'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
-import { findCoupon, viewCoupon } from './coupon-queries.ts'
 import type { MissLimit } from './miss-limit.ts'
+import { findCoupon, viewCoupon } from './redeemable-coupon-queries.ts'
 
 type Deps = Pick<CorePlatform, 'apiKeys' | 'db' | 'clock'> & { missLimit: MissLimit }
 

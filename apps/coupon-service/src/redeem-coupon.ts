@@ -5,7 +5,6 @@ import { findShopper, resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
 import { discountWanted, needsShopper, refusedOf, type Wanted } from './cart-outcome.ts'
-import { type Coupon, findCoupon, findCoupons, viewCoupon } from './coupon-queries.ts'
 import {
   type Answer,
   answer,
@@ -13,6 +12,7 @@ import {
   type IdempotentRequest,
   provisional,
 } from './idempotency-queries.ts'
+import { type Coupon, findCoupon, findCoupons, viewCoupon } from './redeemable-coupon-queries.ts'
 import {
   type Charge,
   claimCoupon,
@@ -105,7 +105,14 @@ export const createRedeemCoupon = ({
             const wanted = await discountWanted(client, coupons, request, shopper)
             if (!wanted) return OTHER_ITEMS
             return decide(wanted, {
-              ...{ client, commitEarly, request, profileId, at, device, config, hidesProfile },
+              client,
+              commitEarly,
+              request,
+              profileId,
+              at,
+              device,
+              config,
+              hidesProfile,
             })
           }
           if (!idempotency) return { ...(await work(commit)), replayed: false }
@@ -179,7 +186,7 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
   const isLimited = claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
   const committed = isLimited ? undefined : commitEarly?.()
   const [counts] = await Promise.all([Promise.all(counted), committed, ...stored])
-  const countOf = new Map(byPool.map(({ coupon }, place) => [coupon.id, counts[place]]))
+  const countOf = new Map(byPool.map(({ coupon }, index) => [coupon.id, counts[index]]))
   for (const { coupon } of claims) if (countOf.get(coupon.id) === undefined) throw new LimitReached(coupon)
   const views = new Map(
     made.map((one) => [one.coupon.id, viewRedeemed(one, countOf.get(one.coupon.id) ?? 0, attempt)]),
@@ -264,9 +271,9 @@ const viewSum = (wanted: readonly Wanted[]) => {
     (sum, granted): Granted => ({
       discountAmount: sum.discountAmount + granted.discountAmount,
       shippingDiscountAmount: sum.shippingDiscountAmount + granted.shippingDiscountAmount,
-      items: sum.items.map((item, place) => ({
+      items: sum.items.map((item, index) => ({
         ...item,
-        discountAmount: item.discountAmount + (granted.items[place]?.discountAmount ?? 0),
+        discountAmount: item.discountAmount + (granted.items[index]?.discountAmount ?? 0),
       })),
     }),
     one,

@@ -96,7 +96,7 @@ export const parseRedeem = (body: unknown): Redeem => {
 
 const parseCodes = (request: RedeemRequest): Pick<Redeem, 'codes' | 'isList'> => {
   const codes = requireCodes(request).map(normalizeCode)
-  const second = codes.findIndex((code, place) => code !== undefined && codes.indexOf(code) < place)
+  const second = codes.findIndex((code, index) => code !== undefined && codes.indexOf(code) < index)
   if (second >= 0)
     throw new AppError('bad_request', `codes.${second} occurs twice; each code is allowed once`)
   return { codes, isList: request.codes !== undefined }

@@ -2,7 +2,7 @@ import type { CartRefusal, CouponRefusal, GrantedItem } from '@waymark/contracts
 import type { Cart, OrderRedemption } from '@waymark/domain'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
-import type { Coupon } from './coupon-queries.ts'
+import type { Coupon } from './redeemable-coupon-queries.ts'
 
 /** A request to redeem; absent fields are null. */
 export type Redeem = {
@@ -185,8 +185,19 @@ export const storeRedemption = (
 ): QueryConfig => {
   const { id, poolId, couponId, profileId, visitorId, userId, orderId } = made
   const values = [
-    ...[id, projectId, poolId, couponId, profileId, visitorId, userId, orderId],
-    ...[made.amount, made.currency, made.eventId, JSON.stringify(made.metadata), made.redeemedAt],
+    id,
+    projectId,
+    poolId,
+    couponId,
+    profileId,
+    visitorId,
+    userId,
+    orderId,
+    made.amount,
+    made.currency,
+    made.eventId,
+    JSON.stringify(made.metadata),
+    made.redeemedAt,
   ]
   if (!granted) return { name: 'store-redemption', text: STORE, values }
   const { discountAmount, shippingDiscountAmount, items } = granted

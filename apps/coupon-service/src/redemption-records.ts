@@ -9,7 +9,7 @@ import {
 import { type CompiledSelector, conversionsOf, ingestRecordOf, partitionKeyOf } from '@waymark/domain'
 import { outboxStatement } from '@waymark/pipeline'
 import type { QueryConfig } from 'pg'
-import type { Coupon } from './coupon-queries.ts'
+import type { Coupon } from './redeemable-coupon-queries.ts'
 import type { Granted, Redemption } from './redemption-queries.ts'
 
 /** The outbox lane of redemptions. */

@@ -2,7 +2,7 @@ import type { CodeRefusal } from '@waymark/contracts'
 import { refusalOf } from '@waymark/domain'
 import { countsOfShopper, type Shopper } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
-import type { Coupon } from './coupon-queries.ts'
+import type { Coupon } from './redeemable-coupon-queries.ts'
 
 /** A person, undefined when a request names none, and how often they redeemed coupons of limited pools, by pool id. */
 type Person = { shopper: Shopper | undefined; counts: ReadonlyMap<string, number> }

@@ -10,7 +10,7 @@ import {
 } from '@waymark/domain'
 import { findShopper } from '@waymark/pipeline'
 import type { CorePlatform } from '@waymark/service-kit'
-import { type Coupon, findCoupons } from './coupon-queries.ts'
+import { type Coupon, findCoupons } from './redeemable-coupon-queries.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
 
 /** A cart, the codes as they were entered, and the person by their ids, if known. */
@@ -44,12 +44,12 @@ export const createValidateCart =
     const person = await withCounts(db, found, shopper)
     const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
 
-    const codes = texts.map((text, place): Code => {
-      const code = normalized[place]
+    const codes = texts.map((text, index): Code => {
+      const code = normalized[index]
       const coupon = code === undefined ? undefined : byCode.get(code)
       if (!coupon) return { text, refusal: 'not_found', display: text }
       const refused = (refusal: CodeRefusal) => ({ text, refusal, display: coupon.code })
-      if (normalized.indexOf(code) !== place) return refused('duplicate')
+      if (normalized.indexOf(code) !== index) return refused('duplicate')
       const refusal = stateRefusalOf(coupon, person, clock())
       return refusal === undefined ? { text, coupon } : refused(refusal)
     })
@@ -60,7 +60,7 @@ export const createValidateCart =
       shopper,
       new WorkBudget(),
     )
-    return viewResult(cart, codes, new Map(usable.map((coupon, place) => [coupon, outcomes[place]])))
+    return viewResult(cart, codes, new Map(usable.map((coupon, index) => [coupon, outcomes[index]])))
   }
 
 /** A code in the answer. */
@@ -80,7 +80,11 @@ const viewResult = (
   const items = cart.items.map(({ sku }) => ({ sku, discountAmount: 0 }))
   let [discountAmount, shippingDiscountAmount] = [0, 0]
   const refused = (code: string, reason: CodeRefusal) => ({
-    ...{ code, valid: false, reason, message: MESSAGES[reason], discountAmount: 0 },
+    code,
+    valid: false,
+    reason,
+    message: MESSAGES[reason],
+    discountAmount: 0,
   })
   const coupons = codes.map((code): ViewedCode => {
     if (!('coupon' in code)) return refused(code.display, code.refusal)
@@ -90,8 +94,8 @@ const viewResult = (
     const { grant } = outcome
     discountAmount += grant.discountAmount
     shippingDiscountAmount += grant.shippingDiscountAmount
-    items.forEach((item, place) => {
-      item.discountAmount += grant.items[place] ?? 0
+    items.forEach((item, index) => {
+      item.discountAmount += grant.items[index] ?? 0
     })
     return { code: code.coupon.code, valid: true, discountAmount: grant.discountAmount }
   })

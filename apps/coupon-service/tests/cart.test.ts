@@ -415,7 +415,7 @@ describe.skipIf(!services)('carts', () => {
             const body = { currency: 'EUR', items, shippingAmount }
             const { coupons, ...sums } = await validate({ codes, ...body })
             const valid = codes
-              .filter((_code, place) => coupons[place]?.valid)
+              .filter((_code, index) => coupons[index]?.valid)
               .map((code) => ({ code, key: keys.next().value ?? 0 }))
               .sort((a, b) => a.key - b.key)
               .map(({ code }) => code)
@@ -507,8 +507,8 @@ describe.skipIf(!services)('carts', () => {
       expect(Number(a?.granted)).toBe(charged)
       expect(charged).toBeLessThanOrEqual(20_000)
       expect(b?.redeemed).toBeLessThanOrEqual(120)
-      for (const [place, count] of [a, b, c].entries())
-        expect(count?.redeemed).toBe(stored.filter(({ poolId }) => poolId === pools[place]?.id).length)
+      for (const [index, count] of [a, b, c].entries())
+        expect(count?.redeemed).toBe(stored.filter(({ poolId }) => poolId === pools[index]?.id).length)
       const ofPersons = Map.groupBy(
         stored.filter(({ poolId }) => poolId === pools[2]?.id),
         ({ profileId }) => profileId,

@@ -111,11 +111,11 @@ export const createFindPerson = ({ pool, cache, marks, log, now, clock }: FindPe
   const marksLoader = new DataLoader<readonly string[], readonly (string | undefined)[] | undefined>(
     async (groups) => {
       const all = await resultWithin(CACHE_TIMEOUT_MS, marks.read(groups.flat()))
-      let place = 0
+      let index = 0
       return groups.map((group) => {
-        const start = place
-        place += group.length
-        return all?.slice(start, place)
+        const start = index
+        index += group.length
+        return all?.slice(start, index)
       })
     },
     { cache: false, maxBatchSize: MAX_BATCH, batchScheduleFn: setImmediate },

@@ -41,7 +41,7 @@ export const createEnrichRecords = ({ bus, db, personChanges, log, locate }: Enr
       db.pool,
       deliveries.map(({ value }) => aboutRecord(value)),
     )
-    const kept = deliveries.filter((_, place) => !erased.has(place))
+    const kept = deliveries.filter((_, index) => !erased.has(index))
     const events = await enrichEvents(kept.map(({ value }) => value))
     return events.map((value, index) => {
       const headers = traceHeadersOf(kept[index]?.headers ?? {})

@@ -6,13 +6,13 @@ import {
 } from '@waymark/pipeline'
 import { countStoredEvents, everyMs, type Platform, type Service } from '@waymark/service-kit'
 import { Router } from 'express'
-import { createCollectMessages } from './collect-messages.ts'
 import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
 import { createIntake } from './intake.ts'
 import { createLimits } from './limits.ts'
 import { scriptRoutes } from './script-routes.ts'
-import { segmentRoutes } from './segment-routes.ts'
+import { createCollectMessages } from './segment-protocol/collect-messages.ts'
+import { segmentProtocolRoutes } from './segment-protocol/segment-protocol-routes.ts'
 import { createTrackEvents } from './track-events.ts'
 import { backfillRoute, trackRoute } from './track-routes.ts'
 
@@ -49,7 +49,7 @@ export const createIngestGateway = (platform: Platform): Service => {
       identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
-      ...segmentRoutes({
+      ...segmentProtocolRoutes({
         apiKeys,
         limitRequests: limits.track,
         limitPeople: limits.people,

@@ -120,8 +120,8 @@ describe('changes of people without PostgreSQL', () => {
     expect(queued.map(({ value }) => (value as { happenedAt?: string }).happenedAt)).toEqual([kept])
   })
 
-  const refuseNone = (place: number, error: Error) => {
-    throw new Error(`change ${place} was refused`, { cause: error })
+  const refuseNone = (index: number, error: Error) => {
+    throw new Error(`change ${index} was refused`, { cause: error })
   }
 
   it('are queued in their order when all are links, however many', async () => {
@@ -148,8 +148,8 @@ describe('changes of people without PostgreSQL', () => {
   it('are refused one by one for a wrong user hash', async () => {
     const { changePeople, queued } = setUp()
     const refused: unknown[] = []
-    await changePeople(SENDER, [link(1, { userHash: 'x' }), link(2)], (place, { code }) =>
-      refused.push([place, code]),
+    await changePeople(SENDER, [link(1, { userHash: 'x' }), link(2)], (index, { code }) =>
+      refused.push([index, code]),
     )
     expect(refused).toEqual([[0, 'forbidden']])
     expect(queued).toHaveLength(1)

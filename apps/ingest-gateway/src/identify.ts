@@ -173,12 +173,12 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
     changePeople: async (
       sender: Sender,
       changes: readonly Change[],
-      refuse: (place: number, error: AppError) => void,
+      refuse: (index: number, error: AppError) => void,
     ): Promise<void> => {
-      const wanted: { change: PersonChange; place: number }[] = []
-      for (const [place, sent] of changes.entries()) {
-        const change = await toPersonChange(sender, sent, (error) => refuse(place, error))
-        if (change) wanted.push({ change, place })
+      const wanted: { change: PersonChange; index: number }[] = []
+      for (const [index, sent] of changes.entries()) {
+        const change = await toPersonChange(sender, sent, (error) => refuse(index, error))
+        if (change) wanted.push({ change, index })
       }
       for (let start = 0; start < wanted.length; start += CHANGES_AT_ONCE) {
         const some = wanted.slice(start, start + CHANGES_AT_ONCE)
@@ -189,7 +189,7 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
           )
           if (outcomes.some(({ is }, n) => is === 'erased' && !isLink(some[n]?.change))) throw justErased()
           outcomes.forEach(({ is }, n) => {
-            if (is === 'too_large') refuse(some[n]?.place ?? 0, traitsTooLarge())
+            if (is === 'too_large') refuse(some[n]?.index ?? 0, traitsTooLarge())
           })
           await personChanges.announce(
             some.flatMap(({ change }) => identitiesOf(change)),

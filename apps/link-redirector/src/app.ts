@@ -9,10 +9,10 @@ import { createDomainRoutes } from './domain-routes.ts'
 import { createLinkCache } from './link-cache.ts'
 import { createLinkDomains } from './link-domains.ts'
 import { createLinkPasswords } from './link-passwords.ts'
-import { linkChanges } from './link-queries.ts'
 import { createLinkStore } from './link-store.ts'
 import { createProjectOptions } from './project-options.ts'
 import { createRedirects, redirectRoutes } from './redirect-route.ts'
+import { linkChanges } from './stored-link-queries.ts'
 import { createVisitorReader } from './visitor.ts'
 
 /** `countryOf` returns the country of an address as ISO 3166-1 alpha-2, or `null`; defaults to the platform's. */

@@ -2,7 +2,7 @@ import type { SharedTotals } from '@waymark/cache'
 import type { Log } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
-import { readClicks } from './link-queries.ts'
+import { readClicks } from './stored-link-queries.ts'
 
 /** A link that ends after `clickLimit` clicks; `clicks` were stored when it was read. */
 type LimitedLink = { id: string; clickLimit: number | null; clicks: number }

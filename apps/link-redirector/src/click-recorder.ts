@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
-import { hostOf, storableIp, type UserAgent } from '@waymark/domain'
+import { storableIp, type UserAgent, urlHostOf } from '@waymark/domain'
 import { createBatcher, type IngestQueue, traceHeaders, type VisitorHash } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 
@@ -134,4 +134,4 @@ const newKey = (): string => randomBytes(12).toString('base64url')
 
 /** Only a referrer with a host name is stored. */
 const storableReferrer = (referrer: string | null): string | null =>
-  hostOf(referrer) === null ? null : (referrer?.slice(0, MAX_REFERRER_LENGTH) ?? null)
+  urlHostOf(referrer) === null ? null : (referrer?.slice(0, MAX_REFERRER_LENGTH) ?? null)

@@ -4,8 +4,8 @@ import { createMemoryLog } from '@waymark/testing'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createLinkCache } from './link-cache.ts'
-import { linkChanges } from './link-queries.ts'
 import { createLinkStore } from './link-store.ts'
+import { linkChanges } from './stored-link-queries.ts'
 
 const HOUR_MS = 60 * 60_000
 const OLD = 'https://shop.example/old'

@@ -9,8 +9,8 @@ import {
 } from '@waymark/domain'
 import { linkKeyOf } from '@waymark/pipeline'
 import type { ChangeNotices } from '@waymark/project-config'
-import type { StoredLink } from './link-queries.ts'
 import type { LinkStore } from './link-store.ts'
+import type { StoredLink } from './stored-link-queries.ts'
 
 const REFRESH_TIMEOUT_MS = 300
 const READ_TIMEOUT_MS = 4_000

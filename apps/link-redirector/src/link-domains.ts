@@ -1,7 +1,7 @@
 import { type Cache, readCopy } from '@waymark/cache'
 import { storeUnavailable, within } from '@waymark/contracts'
 import { oneAtATime } from '@waymark/project-config'
-import { type HttpRequest, hostOf } from '@waymark/service-kit'
+import { type HttpRequest, requestHostOf } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import {
   type LinkDomain,
@@ -68,7 +68,7 @@ export const createLinkDomains = ({ pool, cache, now }: LinkDomainsDeps) => {
   /** The domain to which a request was sent; undefined for the domain of the installation. */
   const find = (request: HttpRequest): LinkDomain | undefined => {
     if (byHost === undefined || byHost.size === 0) return undefined
-    const host = hostOf(request)
+    const host = requestHostOf(request)
     return host === undefined ? undefined : byHost.get(hostNameOf(host))
   }
 

@@ -2,8 +2,8 @@ import { createMemoryCache } from '@waymark/cache'
 import { linkCopyKey } from '@waymark/pipeline'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import type { LinkCopy } from './link-queries.ts'
 import { type CopiedLink, createLinkStore } from './link-store.ts'
+import type { LinkCopy } from './stored-link-queries.ts'
 
 const copy: LinkCopy = {
   readAt: 1_000,

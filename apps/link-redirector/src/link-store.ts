@@ -3,7 +3,7 @@ import { checkDestination, runAsProcess } from '@waymark/domain'
 import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'
-import { linkCopy, readLinks, type StoredLink } from './link-queries.ts'
+import { linkCopy, readLinks, type StoredLink } from './stored-link-queries.ts'
 
 const COPY_MS = 60 * 60_000
 /** Maximum difference between the clocks of the database and of this process, in ms. */

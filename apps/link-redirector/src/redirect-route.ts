@@ -10,11 +10,11 @@ import {
 } from '@waymark/domain'
 import {
   type HttpRequest,
-  hostOf,
   protocolOf,
   queryTextOf,
   type Reply,
   type Route,
+  requestHostOf,
   route,
 } from '@waymark/service-kit'
 import type { ClickLimits } from './click-limits.ts'
@@ -191,7 +191,7 @@ const shortUrlOf = (
   domain: LinkDomain | undefined,
 ): string | undefined =>
   domain === undefined
-    ? URL.parse(`/s/${code}`, `${protocolOf(request)}://${hostOf(request) ?? ''}`)?.href
+    ? URL.parse(`/s/${code}`, `${protocolOf(request)}://${requestHostOf(request) ?? ''}`)?.href
     : `https://${domain.host}/${code}`
 
 /** `GET /s/{code}`, and `POST` with a password. */

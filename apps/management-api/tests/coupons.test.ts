@@ -8,9 +8,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { quotasConfig } from '../src/config.ts'
 import { exportCodes, importCodes } from '../src/coupons/coupon-csv.ts'
+import { listCoupons, revokeCoupons } from '../src/coupons/coupon-list-queries.ts'
 import { createPool } from '../src/coupons/coupon-pool-queries.ts'
 import { newPoolValues } from '../src/coupons/coupon-pool-values.ts'
-import { listCoupons, revokeCoupons } from '../src/coupons/coupon-queries.ts'
 import { rollBackPart, rollBackRedemption } from '../src/coupons/rollback-queries.ts'
 
 const discount = { type: 'percent', value: 10 }

@@ -122,7 +122,7 @@ export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './email/t
 export { deliveryOfToken, unsubscribeToken } from './email/unsubscribe-token.ts'
 export { enrichEvent } from './enrichment/enrich-event.ts'
 export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './enrichment/ip-address.ts'
-export { hostOf } from './enrichment/page.ts'
+export { urlHostOf } from './enrichment/page.ts'
 export { type Locate, locateNowhere, type Place } from './enrichment/place.ts'
 export { describeUserAgent, isAppAgent, type UserAgent } from './enrichment/user-agent.ts'
 export type { Sample } from './experiment/estimate.ts'
@@ -186,7 +186,7 @@ export {
 export { eventKeyOf, redemptionEventId } from './ingestion/event-key.ts'
 export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/ingest-record.ts'
 export { canonicalJson } from './json/canonical-json.ts'
-export { holdsNumberOutOfRange, isDeeperThan, parseJson } from './json/client-json.ts'
+export { holdsNumberOutOfRange, isDeeperThan, parseClientJson } from './json/client-json.ts'
 export { createPatch, type PatchOperation } from './json/json-patch.ts'
 export { withIntegersAsText } from './json/number-source.ts'
 export { isAllowedOrigin, isOriginPattern } from './key/allowed-origin.ts'
@@ -216,7 +216,7 @@ export {
   STRUCTURE_RULE,
   segmentCalls,
   segmentProblem,
-} from './segment/read-message.ts'
+} from './segment-protocol/read-message.ts'
 export { escapeHtml } from './text/escape-html.ts'
 export {
   auditMessage,

@@ -36,11 +36,11 @@ export {
   acceptsBrotli,
   disconnectSignal,
   type HttpRequest,
-  hostOf,
   prefersHtml,
   protocolOf,
   queryOf,
   queryTextOf,
+  requestHostOf,
   unknownParameters,
 } from './http/request.ts'
 export { chargeProject, chargeUser } from './http/request-work.ts'

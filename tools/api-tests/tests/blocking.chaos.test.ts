@@ -221,7 +221,7 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
       title: `${n}`,
       properties: numbered(
         166,
-        (place) => `p${place}`,
+        (index) => `p${index}`,
         () => ({ type: 'string', maxLength: 9 }),
       ),
     })
@@ -296,8 +296,8 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     const large = (n: number) => ({
       ...numbered(
         190,
-        (place) => `p${place}`,
-        (place) => numbered(12, (inner) => `q${(n + inner) % 190}-${place}`),
+        (index) => `p${index}`,
+        (index) => numbered(12, (inner) => `q${(n + inner) % 190}-${index}`),
       ),
       n,
     })
@@ -354,8 +354,8 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     const keys = conditions.map((_, n) => `hostile-${n}`)
     // In reverse order, because each depends on the next; its rules take long to compile.
     for (const [n, condition] of [...conditions.entries()].reverse()) {
-      const rules = Array.from({ length: 10 }, (_, place) => ({
-        condition: { or: [{ '==': [{ var: 'context.no' }, `${n}-${place}`] }, inContext(condition)] },
+      const rules = Array.from({ length: 10 }, (_, index) => ({
+        condition: { or: [{ '==': [{ var: 'context.no' }, `${n}-${index}`] }, inContext(condition)] },
         variant: 'a',
         ...(n + 1 < keys.length && { prerequisites: [{ decision: keys[n + 1], variants: ['a'] }] }),
       }))

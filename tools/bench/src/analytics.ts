@@ -135,9 +135,9 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
 }
 
 const portionsOf = (events: number): [number, number][] =>
-  Array.from({ length: Math.ceil(events / EVENTS_AT_ONCE) }, (_, place) => [
-    place * EVENTS_AT_ONCE,
-    Math.min(events, (place + 1) * EVENTS_AT_ONCE),
+  Array.from({ length: Math.ceil(events / EVENTS_AT_ONCE) }, (_, index) => [
+    index * EVENTS_AT_ONCE,
+    Math.min(events, (index + 1) * EVENTS_AT_ONCE),
   ])
 
 type Run = { ms: number; cpuMs: number }

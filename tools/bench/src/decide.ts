@@ -7,7 +7,7 @@ import { startServers } from './servers.ts'
 const DECISIONS = 5
 const VISITORS = 2_000
 
-const addDecision = async (prisma: PrismaClient, projectId: string, key: string): Promise<void> => {
+export const addDecision = async (prisma: PrismaClient, projectId: string, key: string): Promise<void> => {
   const variants = ['control', 'treatment'].map((name) => ({
     key: name,
     value: { text: name },

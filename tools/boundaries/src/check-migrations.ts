@@ -117,7 +117,7 @@ const isUnused = (sql: string, version: string): boolean => {
   const since = UNUSED.exec(sql)?.slice(1).map(Number)
   if (!since) return false
   const own = version.split('.').map(Number)
-  const differing = since.findIndex((part, place) => part !== own[place])
+  const differing = since.findIndex((part, index) => part !== own[index])
   return differing >= 0 && (since[differing] ?? 0) < (own[differing] ?? 0)
 }
 

@@ -178,7 +178,7 @@ describe.skipIf(!services)('erasing a person', () => {
     const found = await Promise.all(
       names.map(async (name) => (await readFile(path.join(mailDir, name), 'utf8')).includes(text)),
     )
-    return names.filter((_, place) => found[place])
+    return names.filter((_, index) => found[index])
   }
 
   /** Every table with a row that contains the text. Records of the queue expire by age. */

@@ -7,7 +7,7 @@ import type { EventDefinition } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
 import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
 import { formatCount } from '../ui/format.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { Notice } from '../ui/states.tsx'
 
 const EMPTY = { type: 'object', properties: {}, required: [] }
@@ -41,7 +41,7 @@ export const DefinitionForm = ({
     async ({ description = '' }: Record<string, string>): Promise<EventDefinition> => {
       const body = {
         description: description || null,
-        schema: parseJson(schema, 'The schema') as Record<string, unknown>,
+        schema: parseEnteredJson(schema, 'The schema') as Record<string, unknown>,
       }
       return definition
         ? unwrap(

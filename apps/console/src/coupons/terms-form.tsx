@@ -5,7 +5,7 @@ import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { Form, Input, Select, Switch, TextArea } from '../ui/form.tsx'
 import { enteredAmount, minorUnitsOf, stepOf } from '../ui/money.ts'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { DISCOUNTS } from './discount.ts'
 
 type Discount = CouponPool['discount']
@@ -184,7 +184,9 @@ const rulesOf = (values: Values, currency: string, firstOrderOnly: boolean): Rul
     ...(minimumAmount !== undefined && { minimumAmount }),
     ...(maximumAmount !== undefined && { maximumAmount }),
     ...(firstOrderOnly && { firstOrderOnly }),
-    ...(condition.trim() && { condition: parseJson(condition, 'The condition') as Record<string, unknown> }),
+    ...(condition.trim() && {
+      condition: parseEnteredJson(condition, 'The condition') as Record<string, unknown>,
+    }),
   }
   return Object.keys(rules).length === 0 ? null : rules
 }

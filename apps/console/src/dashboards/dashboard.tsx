@@ -94,14 +94,14 @@ export const DashboardPage = () => {
             />
           </search>
           <ul aria-label="Insights" className="grid gap-4 lg:grid-cols-2">
-            {insightIds.map((insightId, place) => (
+            {insightIds.map((insightId, index) => (
               <Tile
                 key={insightId}
                 insightId={insightId}
                 range={range}
                 onRemove={() => arrange.mutate(insightIds.filter((one) => one !== insightId))}
-                {...(place > 0 && { onEarlier: () => move(place, place - 1) })}
-                {...(place < insightIds.length - 1 && { onLater: () => move(place, place + 1) })}
+                {...(index > 0 && { onEarlier: () => move(index, index - 1) })}
+                {...(index < insightIds.length - 1 && { onLater: () => move(index, index + 1) })}
               />
             ))}
           </ul>

@@ -1,5 +1,5 @@
 import type { Decision } from '../api/types.ts'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 
 /** The state of the decision form: values and conditions are JSON texts. */
 export type Draft = {
@@ -139,13 +139,13 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metric
   fallbackVariant,
   variants: variants.map(({ key, value, couponPoolId }) => ({
     key,
-    value: parseJson(value, `The value of ${key}`),
+    value: parseEnteredJson(value, `The value of ${key}`),
     ...(couponPoolId && { couponPoolId }),
   })),
   rules: rules.map(({ kept, description, condition, rollout, ramp, variant, weights, order }, index) => ({
     ...kept,
     ...(description && { description }),
-    ...(condition.trim() && { condition: parseJson(condition, `The condition of rule ${index + 1}`) }),
+    ...(condition.trim() && { condition: parseEnteredJson(condition, `The condition of rule ${index + 1}`) }),
     ...(ramp.length > 0 ? { ramp: ramp.map(({ at, percentage }) => ({ at, percentage })) } : { rollout }),
     ...(variant ? { variant } : { split: splitOf({ weights, order }, variants) }),
   })),
@@ -197,7 +197,7 @@ export const statusIn = ({ status, environments }: Decision, environment: string
 /** The condition of a rule, limited to a segment. @throws Error when the condition is not JSON */
 export const withSegment = (condition: string, key: string): string => {
   const segment = { segment: key }
-  const known: unknown = condition.trim() ? parseJson(condition, 'The condition') : null
+  const known: unknown = condition.trim() ? parseEnteredJson(condition, 'The condition') : null
   return JSON.stringify(known === null ? segment : { and: [known, segment] })
 }
 

@@ -46,7 +46,7 @@ export const LiftHistory = ({ label, history }: { label: string; history: readon
       }),
     [history, variants],
   )
-  const formatX = (place: number) => TIME.format((x[place] ?? 0) * 1000)
+  const formatX = (index: number) => TIME.format((x[index] ?? 0) * 1000)
   return (
     <div className="px-4 pb-3">
       <Plot

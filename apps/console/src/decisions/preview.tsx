@@ -5,12 +5,12 @@ import { PersonFields, personOf } from '../people/person-fields.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { Form, TextArea } from '../ui/form.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 
 type Values = Record<string, string>
 
 const objectOf = (text: string | undefined, what: string): Record<string, unknown> | undefined =>
-  text?.trim() ? (parseJson(text, what) as Record<string, unknown>) : undefined
+  text?.trim() ? (parseEnteredJson(text, what) as Record<string, unknown>) : undefined
 
 /** The variant of a person, and the reason. */
 export const Preview = ({

@@ -4,7 +4,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Decision } from '../api/types.ts'
 import { Form, fromLocalInput, Input, LOCAL_TIME_HINT, Select, TextArea } from '../ui/form.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { Notice } from '../ui/states.tsx'
 import { asIn, draftOf } from './draft.ts'
 import { PRODUCTION } from './environment-select.tsx'
@@ -31,7 +31,7 @@ export const ScheduleForm = ({
       const change =
         json === undefined
           ? plannedChange(original, plan, environment)
-          : (parseJson(json, 'The change') as object)
+          : (parseEnteredJson(json, 'The change') as object)
       if (Object.keys(change).length === 0) throw new Error('Nothing is changed yet. Choose what changes.')
       return unwrap(
         api.POST('/api/projects/{projectId}/decisions/{key}/scheduled-changes', {

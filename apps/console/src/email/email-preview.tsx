@@ -8,7 +8,7 @@ import { Button, For } from '../ui/button.tsx'
 import { Card } from '../ui/card.tsx'
 import { useDebounced } from '../ui/debounce.ts'
 import { TextArea } from '../ui/form.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { ErrorState, Notice, SkeletonBlock } from '../ui/states.tsx'
 
 const EXAMPLE = JSON.stringify({ traits: { name: 'Ada' }, properties: { plan: 'pro', total: 4990 } }, null, 2)
@@ -18,7 +18,7 @@ type Example = { traits?: Record<string, unknown>; properties?: Record<string, u
 /** The example, or what is wrong with its text. */
 const read = (text: string): Example & { problem?: string } => {
   try {
-    const example: unknown = parseJson(text, 'The example')
+    const example: unknown = parseEnteredJson(text, 'The example')
     const isObject = typeof example === 'object' && example !== null && !Array.isArray(example)
     return isObject ? example : { problem: 'The example must be an object with traits and properties.' }
   } catch (error) {

@@ -7,7 +7,7 @@ import type { EmailTrigger } from '../api/types.ts'
 import { Card } from '../ui/card.tsx'
 import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
 import { LeavePrompt } from '../ui/leave-prompt.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { EmailPreview } from './email-preview.tsx'
 
 const START = `<h1>Hello {{traits.name}}</h1>
@@ -34,7 +34,7 @@ export const TriggerEditor = ({
         eventName: values.eventName ?? '',
         subject,
         html,
-        filter: values.filter?.trim() ? parseJson(values.filter, 'The filter') : null,
+        filter: values.filter?.trim() ? parseEnteredJson(values.filter, 'The filter') : null,
         from: values.from || null,
         cooldownSeconds: Math.round(Number(values.cooldown || 0) * 3600),
       }

@@ -27,16 +27,16 @@ export const FilterFields = ({
   useKnown?: UseKnown
 }) => (
   <>
-    {filters.map((filter, place) => (
+    {filters.map((filter, index) => (
       <FilterRow
         // biome-ignore lint/suspicious/noArrayIndexKey: filters have no identity, and their fields no state of their own
-        key={place}
-        number={place + 1}
+        key={index}
+        number={index + 1}
         eventName={eventName}
         filter={filter}
         useKnown={useKnown}
-        onChange={(changed) => onChange(filters.with(place, changed))}
-        onRemove={() => onChange(filters.toSpliced(place, 1))}
+        onChange={(changed) => onChange(filters.with(index, changed))}
+        onRemove={() => onChange(filters.toSpliced(index, 1))}
       />
     ))}
     {filters.length < MAX_FILTERS && (

@@ -31,9 +31,9 @@ export const FunnelBars = ({ result: { query, range, data } }: Props) => {
         </p>
       )}
       <ol aria-label="Steps" className="flex flex-col gap-4">
-        {data.steps.map((step, place) => (
+        {data.steps.map((step, index) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: steps differ by their place only
-          <li key={place} className="flex flex-col gap-1">
+          <li key={index} className="flex flex-col gap-1">
             <span className="flex flex-wrap items-baseline justify-between gap-x-3">
               <button
                 type="button"
@@ -42,11 +42,11 @@ export const FunnelBars = ({ result: { query, range, data } }: Props) => {
                 onClick={() =>
                   show({
                     ...{ title: `${step.eventName} in this time`, eventName: step.eventName, ...range },
-                    filters: query.steps[place]?.filters ?? [],
+                    filters: query.steps[index]?.filters ?? [],
                   })
                 }
               >
-                {place + 1}. {step.eventName}
+                {index + 1}. {step.eventName}
               </button>
               <span className="tabular-nums">
                 {formatNumber(step.people)} <span className="text-muted">{peopleOf(step.people)}</span> ·{' '}
@@ -54,7 +54,7 @@ export const FunnelBars = ({ result: { query, range, data } }: Props) => {
               </span>
             </span>
             <progress aria-hidden="true" value={step.rateFromFirst} max={1} className={BAR} />
-            {place > 0 && (
+            {index > 0 && (
               <span className="text-muted">
                 {formatPercent(step.rateFromPrevious)} of the step before
                 {step.medianSecondsFromPrevious !== null &&
@@ -74,23 +74,23 @@ const peopleOf = (count: number): string => (count === 1 ? 'person' : 'people')
 export const FunnelResult = ({ result }: Props) => {
   const { query, range, data } = result
   const show = useShowPeople()
-  const columns: Column<{ step: Step; place: number }>[] = [
+  const columns: Column<{ step: Step; index: number }>[] = [
     {
       title: 'Step',
-      cell: ({ step, place }) => `${place + 1}. ${step.eventName}`,
-      sort: ({ place }) => place,
+      cell: ({ step, index }) => `${index + 1}. ${step.eventName}`,
+      sort: ({ index }) => index,
     },
     {
       title: 'People',
       align: 'right',
       sort: ({ step }) => step.people,
-      cell: ({ step, place }) => (
+      cell: ({ step, index }) => (
         <ShowPeople
           text={formatNumber(step.people)}
           onClick={() =>
             show({
               ...{ title: `${step.eventName} in this time`, eventName: step.eventName, ...range },
-              filters: query.steps[place]?.filters ?? [],
+              filters: query.steps[index]?.filters ?? [],
             })
           }
         />
@@ -124,17 +124,17 @@ export const FunnelResult = ({ result }: Props) => {
       cell: ({ group, other }) => groupName(group, other),
     },
     ...data.steps.map(
-      ({ eventName }, place): Column<Group> => ({
-        title: `${place + 1}. ${eventName}`,
+      ({ eventName }, index): Column<Group> => ({
+        title: `${index + 1}. ${eventName}`,
         align: 'right',
-        sort: ({ steps }) => steps[place]?.people ?? 0,
+        sort: ({ steps }) => steps[index]?.people ?? 0,
         cell: ({ steps }) => {
-          const step = steps[place]
+          const step = steps[index]
           if (!step) return '–'
           return (
             <>
               {formatNumber(step.people)}
-              {place > 0 && <span className="block text-muted">{formatPercent(step.rateFromFirst)}</span>}
+              {index > 0 && <span className="block text-muted">{formatPercent(step.rateFromFirst)}</span>}
             </>
           )
         },
@@ -149,8 +149,8 @@ export const FunnelResult = ({ result }: Props) => {
       <Card title="Steps">
         <DataTable
           label="Steps"
-          list={wholeList(data.steps.map((step, place) => ({ step, place })))}
-          keyOf={({ place }) => String(place)}
+          list={wholeList(data.steps.map((step, index) => ({ step, index })))}
+          keyOf={({ index }) => String(index)}
           columns={columns}
           empty={null}
         />

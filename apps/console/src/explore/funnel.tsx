@@ -50,14 +50,14 @@ const FunnelEditor = ({ state }: { state: QueryState<'funnel'> }) => {
   const { steps, breakdown, order, windowSeconds } = query
   return (
     <>
-      {steps.map((step, place) => (
+      {steps.map((step, index) => (
         <StepFields
           // biome-ignore lint/suspicious/noArrayIndexKey: steps have no identity, and their fields no state of their own
-          key={place}
-          number={place + 1}
+          key={index}
+          number={index + 1}
           step={step}
-          onChange={(changed) => change({ steps: steps.with(place, changed) })}
-          {...(steps.length > MIN_STEPS && { onRemove: () => change({ steps: steps.toSpliced(place, 1) }) })}
+          onChange={(changed) => change({ steps: steps.with(index, changed) })}
+          {...(steps.length > MIN_STEPS && { onRemove: () => change({ steps: steps.toSpliced(index, 1) }) })}
         />
       ))}
       {steps.length < MAX_STEPS && (

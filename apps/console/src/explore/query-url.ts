@@ -77,7 +77,7 @@ const emptyQuery: { readonly [K in Kind]: (range: Range) => Queries[K] } = {
   paths: () => ({ depth: 4, limit: 50 }),
 }
 
-const parseJson = (text: string | undefined): unknown => {
+const jsonOrUndefined = (text: string | undefined): unknown => {
   try {
     return text === undefined ? undefined : JSON.parse(text)
   } catch {
@@ -143,7 +143,7 @@ const given = <T extends object>(fields: T): { [F in keyof T]?: NonNullable<T[F]
 
 const readers: { readonly [K in Kind]: (search: Search) => Partial<Queries[K]> } = {
   trends: (search) => {
-    const series = readList(parseJson(search.series), readSeries)
+    const series = readList(jsonOrUndefined(search.series), readSeries)
     return given({
       series: series.length === 0 ? undefined : series,
       interval: isKey(search.interval, INTERVALS) ? search.interval : undefined,
@@ -155,7 +155,7 @@ const readers: { readonly [K in Kind]: (search: Search) => Partial<Queries[K]> }
     })
   },
   funnel: (search) => {
-    const steps = readList(parseJson(search.steps), readStep)
+    const steps = readList(jsonOrUndefined(search.steps), readStep)
     return given({
       steps: steps.length === 0 ? undefined : steps,
       windowSeconds: readInteger(search.windowSeconds, 1, 366 * DAY_S),

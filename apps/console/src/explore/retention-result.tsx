@@ -42,7 +42,7 @@ export const RetentionChart = ({ result, height }: Props & { height?: number }) 
       label="Chart of the share of people who came back"
       x={x}
       lines={lines}
-      formatX={(place) => periodName(result.query.interval, place)}
+      formatX={(index) => periodName(result.query.interval, index)}
       formatY={formatPercent}
       {...(height !== undefined && { height })}
     />
@@ -59,8 +59,8 @@ export const RetentionTable = ({ result }: Props) => {
   const cohorts = useCohorts(result)
   const text = bucketText(query.interval, zoneOf(query))
   const endOf = ({ at }: ShownCohort): string => {
-    const place = data.cohorts.findIndex((cohort) => cohort.at === at)
-    return data.cohorts[place + 1]?.at ?? range.to
+    const index = data.cohorts.findIndex((cohort) => cohort.at === at)
+    return data.cohorts[index + 1]?.at ?? range.to
   }
   const columns: Column<ShownCohort>[] = [
     {

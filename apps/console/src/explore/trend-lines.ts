@@ -66,13 +66,13 @@ export const trendLines = (query: Queries['trends'], data: Trends): TrendLine[] 
 /** The start and end of a bucket, limited to the range. */
 export const bucketRange = (
   buckets: readonly string[],
-  place: number,
+  index: number,
   range: { from: string; to: string },
 ): { from: string; to: string } => {
-  const from = buckets[place] ?? range.from
+  const from = buckets[index] ?? range.from
   return {
     from: Date.parse(from) < Date.parse(range.from) ? range.from : from,
-    to: buckets[place + 1] ?? range.to,
+    to: buckets[index + 1] ?? range.to,
   }
 }
 

@@ -14,17 +14,17 @@ const MAX_SERIES = 10
 export const TrendsEditor = ({ state }: { state: QueryState<'trends'> }) => {
   const { query, range, change, setRange } = state
   const { series, interval, timeZone, breakdown, limit, compareTo, includeBots } = query
-  const set = (place: number, changed: TrendSeries) => change({ series: series.with(place, changed) })
+  const set = (index: number, changed: TrendSeries) => change({ series: series.with(index, changed) })
   return (
     <>
-      {series.map((one, place) => (
+      {series.map((one, index) => (
         <SeriesFields
           // biome-ignore lint/suspicious/noArrayIndexKey: series have no identity, and their fields no state of their own
-          key={place}
-          number={place + 1}
+          key={index}
+          number={index + 1}
           series={one}
-          onChange={(changed) => set(place, changed)}
-          {...(series.length > 1 && { onRemove: () => change({ series: series.toSpliced(place, 1) }) })}
+          onChange={(changed) => set(index, changed)}
+          {...(series.length > 1 && { onRemove: () => change({ series: series.toSpliced(index, 1) }) })}
         />
       ))}
       {series.length < MAX_SERIES && (

@@ -23,13 +23,13 @@ const usePeopleOfTrend = ({ query, range, data }: QueryResult<'trends'>, lines: 
   const show = useShowPeople()
   const { typesOf } = useProperties(undefined)
   const text = bucketText(query.interval, zoneOf(query))
-  return (line: TrendLine, place?: number) => {
+  return (line: TrendLine, index?: number) => {
     const typed = (value: string) => typedValue(value, typesOf(query.breakdown ?? ''))
-    const at = place === undefined ? undefined : data.buckets[place]
+    const at = index === undefined ? undefined : data.buckets[index]
     show({
       title: at === undefined ? line.label : `${line.label}, ${text(at)}`,
       eventName: query.series[line.series]?.eventName,
-      ...(place === undefined ? range : bucketRange(data.buckets, place, range)),
+      ...(index === undefined ? range : bucketRange(data.buckets, index, range)),
       filters: lineFilters(query, lines, line, typed),
     })
   }
@@ -70,11 +70,11 @@ export const TrendsChart = ({ result, height }: Props & { height?: number }) => 
       x={x}
       timeZone={zone}
       lines={drawn}
-      formatX={(place) => text(data.buckets[place] ?? '')}
+      formatX={(index) => text(data.buckets[index] ?? '')}
       formatY={isMoney ? (value) => formatCompactMoney(value, currency) : formatCompact}
-      onPoint={(line, place) => {
+      onPoint={(line, index) => {
         const found = lines[line]
-        if (found) showPeople(found, place)
+        if (found) showPeople(found, index)
       }}
       {...(height !== undefined && { height })}
     />
@@ -144,23 +144,23 @@ export const TrendsTables = ({ result }: Props) => {
   const showPeople = usePeopleOfTrend(result, lines)
   const [count, setCount] = useState(PAGE)
   const text = bucketText(query.interval, zoneOf(query))
-  const places = data.buckets.map((_, place) => data.buckets.length - 1 - place)
+  const newestFirst = data.buckets.map((_, index) => data.buckets.length - 1 - index)
   const list: List<number> = {
-    ...wholeList(places.slice(0, count)),
-    hasNextPage: places.length > count,
+    ...wholeList(newestFirst.slice(0, count)),
+    hasNextPage: newestFirst.length > count,
     fetchNextPage: () => setCount(count + PAGE),
   }
   const columns: Column<number>[] = [
     {
       title: 'Time',
-      sort: (place) => place,
-      cell: (place) => (
+      sort: (index) => index,
+      cell: (index) => (
         <time
-          dateTime={data.buckets[place]}
-          title={`UTC ${data.buckets[place]}`}
+          dateTime={data.buckets[index]}
+          title={`UTC ${data.buckets[index]}`}
           className="whitespace-nowrap tabular-nums"
         >
-          {text(data.buckets[place] ?? '')}
+          {text(data.buckets[index] ?? '')}
         </time>
       ),
     },
@@ -168,11 +168,11 @@ export const TrendsTables = ({ result }: Props) => {
       (line): Column<number> => ({
         title: line.label,
         align: 'right',
-        sort: (place) => line.values[place] ?? 0,
-        cell: (place) => {
-          const value = line.values[place] ?? 0
+        sort: (index) => line.values[index] ?? 0,
+        cell: (index) => {
+          const value = line.values[index] ?? 0
           if (value === 0) return <span className="text-muted">{line.format(0)}</span>
-          return <ShowPeople text={line.format(value)} onClick={() => showPeople(line, place)} />
+          return <ShowPeople text={line.format(value)} onClick={() => showPeople(line, index)} />
         },
       }),
     ),

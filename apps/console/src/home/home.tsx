@@ -187,9 +187,9 @@ export const Home = () => {
                 padded
                 actions={
                   <ul className="flex gap-4 text-muted">
-                    {CHART.map(({ metric }, place) => (
+                    {CHART.map(({ metric }, index) => (
                       <li key={metric} className="flex items-center gap-1.5">
-                        <span className={`size-2.5 rounded-full ${seriesColor(place)}`} />{' '}
+                        <span className={`size-2.5 rounded-full ${seriesColor(index)}`} />{' '}
                         {TITLES[metric as Metric]}
                       </li>
                     ))}

@@ -3,7 +3,7 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { LinkDomain } from '../api/types.ts'
 import { Form, Input, TextArea } from '../ui/form.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 
 /** Adds a domain, or changes what it answers without a link. */
 export const DomainForm = ({
@@ -112,4 +112,4 @@ const textOf = (file: object | null | undefined): string => (file ? JSON.stringi
 
 /** The API checks what the JSON contains. */
 const parseFile = <T,>(text = '', name: string): T | null =>
-  text.trim() === '' ? null : (parseJson(text, name) as T)
+  text.trim() === '' ? null : (parseEnteredJson(text, name) as T)

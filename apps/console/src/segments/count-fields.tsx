@@ -18,15 +18,15 @@ export const CountFields = ({
   const events = useEventNames()
   return (
     <>
-      {counts.map((count, place) => {
-        const change = (part: Partial<Count>) => onChange(counts.with(place, { ...count, ...part }))
+      {counts.map((count, index) => {
+        const change = (part: Partial<Count>) => onChange(counts.with(index, { ...count, ...part }))
         return (
           <fieldset
             // biome-ignore lint/suspicious/noArrayIndexKey: counts have no identity, and their fields no state that outlives their focus
-            key={place}
+            key={index}
             className="flex flex-col gap-2 rounded-lg bg-subtle/60 p-2.5"
           >
-            <legend className="sr-only">Count {place + 1}</legend>
+            <legend className="sr-only">Count {index + 1}</legend>
             <div className="flex items-end gap-1.5">
               <div className="min-w-0 grow">
                 <Pick
@@ -40,8 +40,8 @@ export const CountFields = ({
               </div>
               <button
                 type="button"
-                aria-label={`Remove count ${place + 1}`}
-                onClick={() => onChange(counts.toSpliced(place, 1))}
+                aria-label={`Remove count ${index + 1}`}
+                onClick={() => onChange(counts.toSpliced(index, 1))}
                 className="rounded-lg p-2.5 text-muted hover:bg-subtle hover:text-text"
               >
                 <Icon name="x" />

@@ -11,7 +11,7 @@ import { Card } from '../ui/card.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input, Suggest, TextArea } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, TruncatedName } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
@@ -39,7 +39,7 @@ export const Conversions = () => {
             eventName,
             ...(amountProperty && { amountProperty }),
             ...(currencyProperty && { currencyProperty }),
-            ...(filter?.trim() && { filter: parseJson(filter, 'The filter') }),
+            ...(filter?.trim() && { filter: parseEnteredJson(filter, 'The filter') }),
           },
         }),
       ),

@@ -24,7 +24,7 @@ export const TimeChart = ({
   const x = useMemo(() => at.map((time) => Date.parse(time) / 1000), [at])
   const lines = useMemo(() => series.map((one, color) => ({ ...one, color, format: formatNumber })), [series])
   const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone })
-  const formatX = (place: number) => day.format((x[place] ?? 0) * 1000)
+  const formatX = (index: number) => day.format((x[index] ?? 0) * 1000)
   return (
     <>
       <Plot label={label} x={x} timeZone={timeZone} lines={lines} formatX={formatX} height={HEIGHT} />
@@ -51,7 +51,7 @@ export const SeriesTable = ({
   at: readonly string[]
   series: readonly Series[]
   /** The text of a time by its place in `at`. */
-  formatX: (place: number) => string
+  formatX: (index: number) => string
   format: (value: number | null | undefined) => string
 }) => (
   <div className="sr-only">

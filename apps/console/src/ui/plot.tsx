@@ -26,7 +26,7 @@ const SERIES_COLORS = [
 ]
 
 /** The color class of the nth line. */
-export const seriesColor = (place: number): string => SERIES_COLORS[place % SERIES_COLORS.length] ?? ''
+export const seriesColor = (index: number): string => SERIES_COLORS[index % SERIES_COLORS.length] ?? ''
 
 /** Lines with a tooltip at the pointer. */
 const MAX_NAMED = 12
@@ -35,7 +35,7 @@ const MAX_POINTS = 62
 
 const cssColor = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim()
-const lineColor = (place: number): string => cssColor(`--series-${(place % SERIES_COLORS.length) + 1}`)
+const lineColor = (index: number): string => cssColor(`--series-${(index % SERIES_COLORS.length) + 1}`)
 
 type Props = {
   label: string
@@ -43,17 +43,17 @@ type Props = {
   x: readonly number[]
   timeZone?: string | undefined
   lines: readonly PlotLine[]
-  formatX: (place: number) => string
+  formatX: (index: number) => string
   formatY?: (value: number) => string
   /** Receives the line and the index of a clicked point. */
-  onPoint?: ((line: number, place: number) => void) | undefined
+  onPoint?: ((line: number, index: number) => void) | undefined
   height?: number
 }
 
 /** A line chart, hidden from screen readers, which read the table beside it. */
 export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, height = 260 }: Props) => {
   const box = useRef<HTMLDivElement>(null)
-  const [hovered, setHovered] = useState<{ place: number; left: number; width: number }>()
+  const [hovered, setHovered] = useState<{ index: number; left: number; width: number }>()
   const click = useRef(onPoint)
   click.current = onPoint
   const format = useRef(formatY)
@@ -120,14 +120,14 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
                 setHovered(
                   idx == null || left == null || left < 0
                     ? undefined
-                    : { place: idx, left: left + over.offsetLeft, width: element.clientWidth },
+                    : { index: idx, left: left + over.offsetLeft, width: element.clientWidth },
                 ),
             ],
             ready: [
               (ready) =>
                 ready.over.addEventListener('click', () => {
                   const found = nearestLine(ready)
-                  if (found) click.current?.(found.line, found.place)
+                  if (found) click.current?.(found.line, found.index)
                 }),
             ],
           },
@@ -165,12 +165,12 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
           }
           className="pointer-events-none absolute top-3 z-10 max-w-64 rounded-lg border border-line bg-surface px-3 py-2 shadow-raised"
         >
-          <p className="mb-1 text-muted">{formatX(hovered.place)}</p>
+          <p className="mb-1 text-muted">{formatX(hovered.index)}</p>
           {lines.slice(0, MAX_NAMED).map(({ label: name, values, color, format: read }) => (
             <p key={name} className="flex items-center gap-2">
               <span className={`size-2 shrink-0 rounded-full ${seriesColor(color)}`} />
               <span className="min-w-0 grow truncate">{name}</span>
-              <span className="tabular-nums">{valueAt(values, hovered.place, read)}</span>
+              <span className="tabular-nums">{valueAt(values, hovered.index, read)}</span>
             </p>
           ))}
         </div>
@@ -194,18 +194,18 @@ const timeLabels = (times: readonly number[], timeZone: string): string[] => {
   return times.map((seconds) => format.format(new Date(seconds * 1000)))
 }
 
-const valueAt = (values: PlotLine['values'], place: number, read: (value: number) => string): string => {
-  const value = values[place]
+const valueAt = (values: PlotLine['values'], index: number, read: (value: number) => string): string => {
+  const value = values[index]
   return value == null ? '–' : read(value)
 }
 
 /** The line whose value is nearest to the pointer. */
-const nearestLine = (chart: UPlot): { line: number; place: number } | undefined => {
+const nearestLine = (chart: UPlot): { line: number; index: number } | undefined => {
   const { idx, top } = chart.cursor
   if (idx == null || top == null) return undefined
   const distances = chart.data.slice(1).map((values) => {
     const value = values[idx]
     return value == null ? Number.POSITIVE_INFINITY : Math.abs(chart.valToPos(value, 'y') - top)
   })
-  return { line: distances.indexOf(Math.min(...distances)), place: idx }
+  return { line: distances.indexOf(Math.min(...distances)), index: idx }
 }

@@ -5,7 +5,7 @@ import { useProjectId } from '../api/session.ts'
 import type { Webhook } from '../api/types.ts'
 import { Checkboxes } from '../ui/checkboxes.tsx'
 import { Form, Input, TextArea } from '../ui/form.tsx'
-import { parseJson } from '../ui/parse-json.ts'
+import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 import { TOPICS, type Topic } from './topics.ts'
 
 const MAX_URL_LENGTH = 2_000
@@ -31,7 +31,7 @@ export const WebhookForm = ({
         url: url.trim(),
         topics: [...topics],
         eventNames: linesOf(eventNames),
-        filter: filter.trim() ? parseJson(filter, 'The filter') : null,
+        filter: filter.trim() ? parseEnteredJson(filter, 'The filter') : null,
       }
       return webhook
         ? unwrap(

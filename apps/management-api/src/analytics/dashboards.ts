@@ -75,13 +75,13 @@ const requireInsights = async (
   ids: readonly string[],
 ): Promise<void> => {
   const known = new Set(await lockInsights(tx, projectId, ids))
-  const place = ids.findIndex((id) => !known.has(id.toLowerCase()))
-  if (place >= 0)
+  const index = ids.findIndex((id) => !known.has(id.toLowerCase()))
+  if (index >= 0)
     throw unprocessable(
-      `insightIds.${place}`,
+      `insightIds.${index}`,
       'reference',
       'must be the id of an insight of the project',
-      ids[place],
+      ids[index],
     )
 }
 

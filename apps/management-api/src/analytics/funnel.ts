@@ -13,9 +13,9 @@ export const readFunnel = (request: FunnelRequest): Omit<FunnelQuery, 'projectId
   )
   return {
     ...readRange(request),
-    steps: steps.map(({ eventName, filters }, place) => ({
+    steps: steps.map(({ eventName, filters }, index) => ({
       eventName,
-      filters: readFilters(`steps.${place}.filters`, filters),
+      filters: readFilters(`steps.${index}.filters`, filters),
     })),
     windowMs: windowSeconds * 1_000,
     order,

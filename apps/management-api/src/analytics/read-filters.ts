@@ -17,7 +17,7 @@ export const readProperty = (field: string, name: string): PropertyRef => {
 
 /** Reads the filters below `field`. @throws AppError unprocessable that names what is wrong with one */
 export const readFilters = (field: string, filters: readonly FilterRequest[] = []): EventFilter[] =>
-  filters.map((request, place) => readFilter(`${field}.${place}`, request))
+  filters.map((request, index) => readFilter(`${field}.${index}`, request))
 
 /** Reads the filter at `field`. @throws AppError unprocessable that names what is wrong with it */
 export const readFilter = (field: string, request: FilterRequest): EventFilter => {

@@ -39,13 +39,13 @@ export const readTrends = (request: TrendsRequest): TrendsPlan => {
     period: { ...range, buckets },
     previous:
       request.compareTo === undefined ? undefined : previousPeriod(interval, timeZone, { ...range, buckets }),
-    series: request.series.map((series, place) => ({
+    series: request.series.map((series, index) => ({
       request: series,
       query: {
         metric: series.metric,
         eventName: series.eventName,
-        property: measuredProperty(series, `series.${place}.property`),
-        filters: readFilters(`series.${place}.filters`, series.filters),
+        property: measuredProperty(series, `series.${index}.property`),
+        filters: readFilters(`series.${index}.filters`, series.filters),
         breakdown: breakdown === undefined ? undefined : readProperty('breakdown', breakdown),
         maxGroups: limit,
         includeBots,
@@ -86,7 +86,7 @@ export const answerTrends = async (
   { period, previous, series }: TrendsPlan,
 ): Promise<TrendsView> => {
   const found: Series[] = []
-  for (const [place, { request, query }] of series.entries()) {
+  for (const [index, { request, query }] of series.entries()) {
     const rows = await queryStore((store) => store.measureTrend({ projectId, ...period, ...query }))
     const groups = new Set(rows.filter(({ other }) => !other).map(({ group }) => group))
     // The groups of the current period, although others were greater in the previous one.
@@ -95,7 +95,7 @@ export const answerTrends = async (
       (await queryStore((store) =>
         store.measureTrend({ projectId, ...previous, ...query, groups: [...groups] }),
       ))
-    const identity = { series: place, eventName: request.eventName ?? null, metric: request.metric }
+    const identity = { series: index, eventName: request.eventName ?? null, metric: request.metric }
     const groupedRows = groupRows(rows, {
       buckets: period.buckets.length,
       previous: earlier,

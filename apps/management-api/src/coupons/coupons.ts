@@ -13,7 +13,7 @@ import type { Route } from '@waymark/service-kit'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { listCoupons, revokeCoupon, revokeCoupons } from './coupon-queries.ts'
+import { listCoupons, revokeCoupon, revokeCoupons } from './coupon-list-queries.ts'
 import { viewRedemption } from './redemptions.ts'
 
 const HISTORY = 100

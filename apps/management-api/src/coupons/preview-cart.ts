@@ -28,6 +28,6 @@ export const previewCart = async (
     ...(refusal && { reason: refusal, message: cartRefusalMessage[refusal] }),
     discountAmount: grant?.discountAmount ?? 0,
     shippingDiscountAmount: grant?.shippingDiscountAmount ?? 0,
-    items: items.map(({ sku }, place) => ({ sku, discountAmount: grant?.items[place] ?? 0 })),
+    items: items.map(({ sku }, index) => ({ sku, discountAmount: grant?.items[index] ?? 0 })),
   }
 }

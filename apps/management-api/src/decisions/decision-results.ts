@@ -55,12 +55,12 @@ export const decisionResultsRoute = ({ projectRoute, db, clock }: ManagementDeps
         key,
         control,
         ...results,
-        metrics: results.metrics.map((metric, place) => ({
+        metrics: results.metrics.map((metric, index) => ({
           ...metric,
           ...(query.history && {
             history: history.map(({ at, earlier }) => ({
               at,
-              variants: (earlier[place]?.variants ?? []).map(
+              variants: (earlier[index]?.variants ?? []).map(
                 ({ variant, people, lift, sequentialInterval }) => ({
                   variant,
                   people,

@@ -222,12 +222,12 @@ const unknownSelectors = async (
     select: { id: true },
   })
   const known = new Set(rows.map(({ id }) => id))
-  return metrics.flatMap(({ selectorId }, place) =>
+  return metrics.flatMap(({ selectorId }, index) =>
     selectorId === null || known.has(selectorId)
       ? []
       : [
           {
-            field: `metrics.${place}.selectorId`,
+            field: `metrics.${index}.selectorId`,
             rule: 'exists',
             message: 'is not a metering selector of this project',
           },

@@ -39,16 +39,16 @@ export const rejectedEventRoutes = ({
     const records = rejected.map(recordOf)
     const erased = await findErased(db.pool, records.map(aboutRecord))
     const found = await violationsOf(records, config)
-    const verdicts = found.map((violations, place) => {
-      const errors = (rejected[place]?.errors ?? []) as ValidationItem[]
+    const verdicts = found.map((violations, index) => {
+      const errors = (rejected[index]?.errors ?? []) as ValidationItem[]
       // A message of Segment's protocol that was never an event.
       return errors.some(({ rule }) => rule === STRUCTURE_RULE) ? errors : violations
     })
-    const valid = records.filter((_, place) => !erased.has(place) && verdicts[place]?.length === 0)
+    const valid = records.filter((_, index) => !erased.has(index) && verdicts[index]?.length === 0)
     const outgoing = valid.map((value) => ({ key: partitionKeyOf(projectId, value.event), value }))
     await publishOrRefuse(bus.publish(ingestRecords, outgoing))
     const ids = rejected
-      .filter((_, place) => valid.includes(records[place] as IngestRecord))
+      .filter((_, index) => valid.includes(records[index] as IngestRecord))
       .map(({ id }) => id)
     const replayedAt = new Date(clock())
     await db.prisma.rejectedEvent.updateMany({ where: { id: { in: ids } }, data: { replayedAt } })

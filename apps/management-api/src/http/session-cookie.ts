@@ -8,7 +8,7 @@ import {
   SESSION_COOKIE,
   SIGN_IN_COOKIE,
 } from '@waymark/contracts'
-import { accessTokenInHeaders, type HttpRequest, hostOf, protocolOf } from '@waymark/service-kit'
+import { accessTokenInHeaders, type HttpRequest, protocolOf, requestHostOf } from '@waymark/service-kit'
 import { parseCookie, type SerializeOptions, stringifySetCookie } from 'cookie'
 import { CHALLENGE_MS, SESSION_MS, type Session, type Sessions } from '../accounts/session-queries.ts'
 
@@ -65,7 +65,7 @@ export const refuseOtherOrigin = (request: HttpRequest): void => {
 
 const isSameOrigin = (request: HttpRequest): boolean => {
   const origin = URL.parse(request.headers.origin ?? '')
-  const own = URL.parse(`${protocolOf(request)}://${hostOf(request) ?? ''}`)
+  const own = URL.parse(`${protocolOf(request)}://${requestHostOf(request) ?? ''}`)
   if (!origin || !own || !/^https?:$/.test(origin.protocol)) return false
   // Behind an untrusted proxy that terminates TLS, the scheme is unknown and only hosts are compared.
   return own.protocol === 'https:' ? origin.origin === own.origin : origin.host === own.host
@@ -127,7 +127,7 @@ const addCookie = (
  * do not accept that name, which pages of a sibling domain could set.
  */
 const cookieFor = (request: HttpRequest, names = SESSION): { name: string; options: SerializeOptions } => {
-  const host = (hostOf(request) ?? '').replace(PORT, '')
+  const host = (requestHostOf(request) ?? '').replace(PORT, '')
   const local = protocolOf(request) !== 'https' && LOCAL.test(host)
   return {
     name: local ? names.local : names.secure,

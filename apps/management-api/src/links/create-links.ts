@@ -15,7 +15,7 @@ import {
   insertLinks,
   type LinkRow,
   type NewLinkRow,
-} from './link-queries.ts'
+} from './link-row-queries.ts'
 import { checkLink, codeErrors } from './link-values.ts'
 import { shortUrlPrefix } from './link-view.ts'
 

@@ -1,5 +1,5 @@
 import type { LinkView } from '@waymark/contracts'
-import type { LinkRow } from './link-queries.ts'
+import type { LinkRow } from './link-row-queries.ts'
 
 /** With which the short URLs of a domain begin; `host` is null for the domain of the installation. */
 export const shortUrlPrefix = (host: string | null, baseUrl: string): string =>

@@ -3,7 +3,7 @@ import type { Database } from '@waymark/database'
 import { MAX_VARIANT_KEYS } from '@waymark/domain'
 import { invalid, requireFound, unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
-import { type LinkRow, lockLink, storeLink } from './link-queries.ts'
+import { type LinkRow, lockLink, storeLink } from './link-row-queries.ts'
 import { checkLink } from './link-values.ts'
 import { shortUrlPrefix, toLinkView } from './link-view.ts'
 

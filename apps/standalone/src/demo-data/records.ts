@@ -65,9 +65,9 @@ const recordsOf = (shopper: Shopper, at: number, references: DemoReferences) => 
   const link = shopper.source.link && links[shopper.source.link]
   const clickId = link && clickIdOf(projectId, shopper.visitorId, link.id, firstAt - 2_000)
   let visitorId = shopper.visitorId
-  const queued = stepsOf(shopper, at).map((step, place): OutgoingRecord<QueuedRecord> => {
+  const queued = stepsOf(shopper, at).map((step, index): OutgoingRecord<QueuedRecord> => {
     const receivedAt = new Date(now - step.agoMs).toISOString()
-    const id = uuidv5(`demo-${at}-${place}`, projectId)
+    const id = uuidv5(`demo-${at}-${index}`, projectId)
     if (step.kind === 'secondDevice') visitorId = shopper.secondVisitorId ?? visitorId
     const value: QueuedRecord =
       step.kind === 'event'

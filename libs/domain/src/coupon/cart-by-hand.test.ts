@@ -39,12 +39,12 @@ const take = (
   const shares = lines.map((line) => (chosen(line) ? halfToEven(line.left * numerator, denominator) : 0n))
   const rest = total - sum(shares)
   let largest = -1
-  lines.forEach((line, place) => {
-    if (chosen(line) && (largest === -1 || line.left > (lines[largest]?.left ?? 0n))) largest = place
+  lines.forEach((line, index) => {
+    if (chosen(line) && (largest === -1 || line.left > (lines[largest]?.left ?? 0n))) largest = index
   })
   shares[largest] = (shares[largest] ?? 0n) + rest
-  lines.forEach((line, place) => {
-    line.left -= shares[place] ?? 0n
+  lines.forEach((line, index) => {
+    line.left -= shares[index] ?? 0n
   })
   return { discountAmount: total, items: shares, rest }
 }
@@ -53,15 +53,15 @@ const amountLeft = (lines: readonly HandLine[], chosen: (line: HandLine) => bool
 
 /** Every unit by itself: of three, the cheapest one is free. */
 const freeUnits = (lines: HandLine[], chosen: (line: HandLine) => boolean): HandResult => {
-  const units = lines.flatMap((line, place) =>
-    chosen(line) && line.unit > 0n ? Array.from({ length: Number(line.quantity) }, () => place) : [],
+  const units = lines.flatMap((line, index) =>
+    chosen(line) && line.unit > 0n ? Array.from({ length: Number(line.quantity) }, () => index) : [],
   )
   const cheapestFirst = units.sort((a, b) => Number((lines[a]?.unit ?? 0n) - (lines[b]?.unit ?? 0n)))
   const shares = lines.map(() => 0n)
-  for (const place of cheapestFirst.slice(0, Math.floor(units.length / 3)))
-    shares[place] = (shares[place] ?? 0n) + (lines[place]?.unit ?? 0n)
-  lines.forEach((line, place) => {
-    line.left -= shares[place] ?? 0n
+  for (const index of cheapestFirst.slice(0, Math.floor(units.length / 3)))
+    shares[index] = (shares[index] ?? 0n) + (lines[index]?.unit ?? 0n)
+  lines.forEach((line, index) => {
+    line.left -= shares[index] ?? 0n
   })
   return { discountAmount: sum(shares), items: shares, rest: 0n }
 }
@@ -117,8 +117,8 @@ describe("a shop's cart of 100 lines", () => {
     const left = amountLeft(lines, () => true)
     const euros = take(lines, () => true, [2500n, 2500n, left])
 
-    const ofItems = (place: number) => {
-      const outcome = outcomes[place]
+    const ofItems = (index: number) => {
+      const outcome = outcomes[index]
       if (!outcome || !('grant' in outcome)) throw new Error(`refused: ${outcome?.refusal}`)
       const { discountAmount, items: shares, shippingDiscountAmount } = outcome.grant
       return { discountAmount: BigInt(discountAmount), items: shares.map(BigInt), shippingDiscountAmount }

@@ -192,7 +192,7 @@ describe('conditions of several coupons', () => {
     const seven = { or: [{ '==': [{ var: '' }, 7] }, { '==': [{ var: '' }, 8] }] }
     const rules = { condition: { '!': { some: [{ var: 'traits.seen' }, seven] } } }
     const shopper = { traits: { seen: Array.from({ length: 15_000 }, () => 1) }, hasOrdered: false }
-    const codes = Array.from({ length: 10 }, (_, place) => `CODE${place}`)
+    const codes = Array.from({ length: 10 }, (_, index) => `CODE${index}`)
     const amounts = (all: readonly string[]) => {
       const coupons = all.map((code) => coupon(euros(1), { code, rules, stackable: true }))
       return judge(cart, coupons, shopper).map((outcome) => ('grant' in outcome ? 1 : outcome.refusal))
@@ -256,14 +256,14 @@ describe('any cart', () => {
           const { grant } = outcome
           const ofItems = grant.items.reduce((sum, share) => sum + share, 0)
           expect(ofItems + grant.shippingDiscountAmount).toBe(grant.discountAmount)
-          grant.items.forEach((share, place) => {
+          grant.items.forEach((share, index) => {
             expect(Number.isSafeInteger(share) && share >= 0).toBe(true)
-            taken[place] = (taken[place] ?? 0) + share
+            taken[index] = (taken[index] ?? 0) + share
           })
           shippingTaken += grant.shippingDiscountAmount
         }
-        lines.forEach(({ quantity, unitAmount }, place) => {
-          expect(taken[place]).toBeLessThanOrEqual(quantity * unitAmount)
+        lines.forEach(({ quantity, unitAmount }, index) => {
+          expect(taken[index]).toBeLessThanOrEqual(quantity * unitAmount)
         })
         expect(shippingTaken).toBeLessThanOrEqual(shippingAmount)
       }),
@@ -288,7 +288,7 @@ describe('any cart', () => {
               if (!outcome || 'refusal' in outcome) return [code, outcome?.refusal]
               const { items: shares, discountAmount } = outcome.grant
               // Equal lines may swap their discounts.
-              const byLine = ofLines.map((line, place) => `${JSON.stringify(line)} ${shares[place]}`).sort()
+              const byLine = ofLines.map((line, index) => `${JSON.stringify(line)} ${shares[index]}`).sort()
               return [code, { discountAmount, byLine }]
             }),
           )

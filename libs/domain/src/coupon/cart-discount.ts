@@ -66,7 +66,7 @@ export const exceedsBudget = ({ budget }: Pick<CartPool, 'budget'>, discountAmou
  */
 const chooseTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap<CartCoupon, Grant> => {
   const stackable = coupons.filter(
-    ({ pool }, place) => pool.stackable && coupons.findIndex((other) => other.pool.id === pool.id) === place,
+    ({ pool }, index) => pool.stackable && coupons.findIndex((other) => other.pool.id === pool.id) === index,
   )
   const single = coupons.filter(({ pool }) => !pool.stackable).map((coupon) => [coupon])
   let best: ReadonlyMap<CartCoupon, Grant> = new Map()
@@ -80,7 +80,7 @@ const chooseTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap
 }
 
 /** A line of the cart: what is left to pay for it, and the units that are not free. */
-type Line = { place: number; item: CartItem; left: number; units: number }
+type Line = { index: number; item: CartItem; left: number; units: number }
 
 /** The grants of coupons on one cart. Each applies to what the ones before leave, in a fixed order of types and codes. */
 const grantTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap<CartCoupon, Grant> => {
@@ -95,7 +95,7 @@ const grantTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap<
     const items = cart.items.map(() => 0)
     eligible.forEach((line, index) => {
       const share = shares[index] ?? 0
-      items[line.place] = share
+      items[line.index] = share
       line.left -= share
       if (discount.type === 'buy_x_get_y' && share > 0) line.units -= share / line.item.unitAmount
     })
@@ -118,9 +118,9 @@ const rankOf = ({ pool }: CartCoupon): number => {
 /** The lines in an order that does not depend on that of the cart. */
 const linesOf = ({ items, granted }: Cart): Line[] =>
   items
-    .map((item, place) => {
-      const left = amountOf(item) - (granted?.items[place] ?? 0)
-      return { place, item, left, units: unitsIn(left, item) }
+    .map((item, index) => {
+      const left = amountOf(item) - (granted?.items[index] ?? 0)
+      return { index, item, left, units: unitsIn(left, item) }
     })
     .sort(
       ({ item: a, left }, { item: b, left: other }) =>

@@ -33,10 +33,10 @@ describe('the check character', () => {
       fc.property(alphabets, fc.nat(), fc.nat(), fc.nat(), (alphabet, lengthSeed, placeSeed, shift) => {
         const [code = ''] = drawCodes({ alphabet, length: 2 + (lengthSeed % 20), prefix: '' }, 1)
         expect(hasCheckCharacter(code, alphabet)).toBe(true)
-        const place = placeSeed % code.length
-        const value = alphabet.indexOf(code.charAt(place))
+        const index = placeSeed % code.length
+        const value = alphabet.indexOf(code.charAt(index))
         const wrong = alphabet.charAt((value + 1 + (shift % (alphabet.length - 1))) % alphabet.length)
-        expect(hasCheckCharacter(code.slice(0, place) + wrong + code.slice(place + 1), alphabet)).toBe(false)
+        expect(hasCheckCharacter(code.slice(0, index) + wrong + code.slice(index + 1), alphabet)).toBe(false)
       }),
     )
   })
@@ -45,11 +45,11 @@ describe('the check character', () => {
     let missed = 0
     let swaps = 0
     for (const code of drawCodes({ ...space, prefix: '' }, 3_000)) {
-      for (let place = 1; place < code.length; place++) {
-        const [a = '', b = ''] = [code.charAt(place - 1), code.charAt(place)]
+      for (let index = 1; index < code.length; index++) {
+        const [a = '', b = ''] = [code.charAt(index - 1), code.charAt(index)]
         if (a === b) continue
         swaps++
-        const swapped = code.slice(0, place - 1) + b + a + code.slice(place + 1)
+        const swapped = code.slice(0, index - 1) + b + a + code.slice(index + 1)
         if (hasCheckCharacter(swapped, space.alphabet)) missed++
       }
     }
@@ -77,8 +77,8 @@ describe('drawn codes', () => {
     (alphabet) => {
       const n = 60_000
       const codes = drawCodes({ alphabet, length: 6, prefix: '' }, n)
-      for (let place = 0; place < 6; place++) {
-        const counts = Map.groupBy(codes, (code) => code.charAt(place))
+      for (let index = 0; index < 6; index++) {
+        const counts = Map.groupBy(codes, (code) => code.charAt(index))
         const expected = n / alphabet.length
         const chiSquare = [...alphabet]
           .map((character) => ((counts.get(character)?.length ?? 0) - expected) ** 2 / expected)

@@ -92,14 +92,14 @@ describe('coupons of an order that are redeemed one after another', () => {
           expect(shares.reduce((sum, share) => sum + share, 0) + shippingDiscountAmount).toBe(discountAmount)
           expect(shares.every((share) => Number.isSafeInteger(share) && share >= 0)).toBe(true)
           earlier.push({
-            items: lines.map((item, place) => granted(item, shares[place] ?? 0)),
+            items: lines.map((item, index) => granted(item, shares[index] ?? 0)),
             shippingAmount: shippingDiscountAmount,
             pool: coupon.pool,
           })
         }
         const all = grantedBefore(lines, earlier)
-        lines.forEach(({ quantity, unitAmount }, place) => {
-          expect(all?.items[place]).toBeLessThanOrEqual(quantity * unitAmount)
+        lines.forEach(({ quantity, unitAmount }, index) => {
+          expect(all?.items[index]).toBeLessThanOrEqual(quantity * unitAmount)
         })
         expect(all?.shippingAmount).toBeLessThanOrEqual(shippingAmount)
       }),

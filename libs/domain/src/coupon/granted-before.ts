@@ -20,10 +20,10 @@ export const grantedBefore = (
   for (const redemption of redemptions) {
     if (redemption.items.length !== items.length) return undefined
     const left = Map.groupBy(redemption.items, keyOf)
-    for (const [place, item] of items.entries()) {
+    for (const [index, item] of items.entries()) {
       const line = left.get(keyOf(item))?.shift()
       if (!line) return undefined
-      granted[place] = (granted[place] ?? 0) + line.discountAmount
+      granted[index] = (granted[index] ?? 0) + line.discountAmount
     }
   }
   const shippingAmount = redemptions.reduce((sum, redemption) => sum + redemption.shippingAmount, 0)

@@ -73,9 +73,9 @@ describe('splitting an amount', () => {
         const total = Math.floor(sumOf(lines) * part)
         const shares = allocateInProportion(total, lines)
         expect(sumOf(shares)).toBe(total)
-        shares.forEach((share, place) => {
+        shares.forEach((share, index) => {
           expect(share).toBeGreaterThanOrEqual(0)
-          expect(share).toBeLessThanOrEqual(lines[place] ?? 0)
+          expect(share).toBeLessThanOrEqual(lines[index] ?? 0)
         })
       }),
     )

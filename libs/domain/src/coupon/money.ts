@@ -32,13 +32,13 @@ export const sumOf = (amounts: readonly number[]): number => amounts.reduce((sum
 export const allocate = (total: number, amounts: readonly number[], ratio: Ratio): number[] => {
   const shares = amounts.map((amount) => shareOf(amount, ratio))
   let rest = total - sumOf(shares)
-  const largestFirst = amounts.map((amount, place) => ({ amount, place })).sort((a, b) => b.amount - a.amount)
-  for (const { amount, place } of largestFirst) {
+  const largestFirst = amounts.map((amount, index) => ({ amount, index })).sort((a, b) => b.amount - a.amount)
+  for (const { amount, index } of largestFirst) {
     if (rest === 0) break
-    const share = shares[place] ?? 0
+    const share = shares[index] ?? 0
     const changed = Math.min(amount, Math.max(0, share + rest))
     rest -= changed - share
-    shares[place] = changed
+    shares[index] = changed
   }
   return shares
 }

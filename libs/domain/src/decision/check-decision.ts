@@ -26,7 +26,7 @@ export const decisionProblems = (decision: Named, others: readonly Named[]): Val
   return [
     ...sizeProblems(definition),
     ...variantProblems(definition),
-    ...definition.rules.flatMap((rule, place) => ruleProblems(rule, place, definition)),
+    ...definition.rules.flatMap((rule, index) => ruleProblems(rule, index, definition)),
     ...idProblems(definition),
     ...percentageProblems('holdout', definition.holdout),
     ...scheduleProblems(definition),
@@ -47,7 +47,7 @@ const environmentProblems = (name: string, decision: Named, others: readonly Nam
   })
   const own = inThis(decision)
   return [
-    ...own.definition.rules.flatMap((rule, place) => ruleProblems(rule, place, own.definition)),
+    ...own.definition.rules.flatMap((rule, index) => ruleProblems(rule, index, own.definition)),
     ...idProblems(own.definition),
     ...prerequisiteProblems(own, others.map(inThis)),
   ].map((found) => ({ ...found, field: `environments.${name}.${found.field}` }))
@@ -61,8 +61,8 @@ const sizeProblems = (definition: DecisionDefinition): ValidationItem[] =>
     : []
 
 const variantProblems = ({ variants, fallbackVariant }: DecisionDefinition): ValidationItem[] => [
-  ...repeatsIn(variants.map(({ key }) => key)).map((place) =>
-    problem(`variants.${place}.key`, 'unique', 'is the key of another variant'),
+  ...repeatsIn(variants.map(({ key }) => key)).map((index) =>
+    problem(`variants.${index}.key`, 'unique', 'is the key of another variant'),
   ),
   ...(variants.some(({ key }) => key === fallbackVariant)
     ? []
@@ -70,19 +70,19 @@ const variantProblems = ({ variants, fallbackVariant }: DecisionDefinition): Val
 ]
 
 const idProblems = ({ rules }: DecisionDefinition): ValidationItem[] =>
-  repeatsIn(rules.map(({ id }) => id)).map((place) =>
-    problem(`rules.${place}.id`, 'unique', 'is the id of another rule'),
+  repeatsIn(rules.map(({ id }) => id)).map((index) =>
+    problem(`rules.${index}.id`, 'unique', 'is the id of another rule'),
   )
 
 const repeatsIn = (names: readonly string[]): number[] =>
-  names.flatMap((name, place) => (names.indexOf(name) < place ? [place] : []))
+  names.flatMap((name, index) => (names.indexOf(name) < index ? [index] : []))
 
 const ruleProblems = (
   rule: DecisionRule,
-  place: number,
+  ruleIndex: number,
   { variants }: DecisionDefinition,
 ): ValidationItem[] => {
-  const at = `rules.${place}`
+  const at = `rules.${ruleIndex}`
   const isVariant = (name: string) => variants.some(({ key }) => key === name)
   const { variant, split, rollout, condition } = rule
   return [
@@ -143,20 +143,20 @@ const scheduleProblems = ({ schedule }: DecisionDefinition): ValidationItem[] =>
 }
 
 const metricProblems = (metrics: readonly DecisionMetric[]): ValidationItem[] => [
-  ...repeatsIn(metrics.map(({ key }) => key)).map((place) =>
+  ...repeatsIn(metrics.map(({ key }) => key)).map((index) =>
     problem(
-      `metrics.${place}.key`,
+      `metrics.${index}.key`,
       'unique',
       'is the key of another metric; give each metric a key of its own',
     ),
   ),
-  ...metrics.flatMap((metric, place) => {
+  ...metrics.flatMap((metric, index) => {
     const source =
       (metric.selectorId === null) === (metric.eventName === null)
-        ? [problem(`metrics.${place}`, 'exclusive', 'needs either a selectorId or an eventName')]
+        ? [problem(`metrics.${index}`, 'exclusive', 'needs either a selectorId or an eventName')]
         : []
     const message = propertyProblem(metric)
-    return message === null ? source : [...source, problem(`metrics.${place}.property`, 'property', message)]
+    return message === null ? source : [...source, problem(`metrics.${index}.property`, 'property', message)]
   }),
 ]
 
@@ -192,9 +192,9 @@ const groupProblems = ({ key, definition }: Named, others: readonly Named[]): Va
 
 const prerequisiteProblems = (decision: Named, others: readonly Named[]): ValidationItem[] => {
   const named = new Map([...others, decision].map((one) => [one.key, one]))
-  const problems = decision.definition.rules.flatMap(({ prerequisites }, place) =>
+  const problems = decision.definition.rules.flatMap(({ prerequisites }, ruleIndex) =>
     prerequisites.flatMap(({ decision: key, variants }, index) => {
-      const at = `rules.${place}.prerequisites.${index}`
+      const at = `rules.${ruleIndex}.prerequisites.${index}`
       const other = named.get(key)
       if (!other)
         return [problem(`${at}.decision`, 'exists', 'is not a decision of this project, or archived')]

@@ -34,9 +34,9 @@ export const segmentProblems = (condition: SegmentCondition, field: string): Val
     return [
       { field, rule: 'max_size', message: `is ${bytes} bytes; at most ${MAX_SEGMENT_BYTES} are allowed` },
     ]
-  return filters.flatMap((request, place) => {
+  return filters.flatMap((request, index) => {
     const filter = parseFilter(request)
-    const at = `${field}.filters.${place}`
+    const at = `${field}.filters.${index}`
     if ('message' in filter)
       return [{ field: `${at}.${filter.field}`, rule: 'filter', message: filter.message }]
     return isOfTrait(filter)

@@ -49,12 +49,12 @@ const writeRules = (
   newRuleId: () => string,
 ): DecisionRule[] => {
   const named = new Set(rules.map(({ id }) => id))
-  const idAt = (place: number): string => {
-    const before = previous[place]?.id
+  const idAt = (index: number): string => {
+    const before = previous[index]?.id
     return before === undefined || named.has(before) ? newRuleId() : before
   }
-  return rules.map((rule, place) => ({
-    id: rule.id ?? idAt(place),
+  return rules.map((rule, index) => ({
+    id: rule.id ?? idAt(index),
     description: rule.description ?? null,
     condition: rule.condition ?? null,
     prerequisites: rule.prerequisites ?? [],

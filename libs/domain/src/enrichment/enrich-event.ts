@@ -3,7 +3,7 @@ import { completeEvent } from '../ingestion/ingest-record.ts'
 import { CLICK_PARAMETER } from '../link/destination.ts'
 import { correctedTime } from './corrected-time.ts'
 import { storableIp } from './ip-address.ts'
-import { describePage, hostOf } from './page.ts'
+import { describePage, urlHostOf } from './page.ts'
 import { type Locate, locateNowhere } from './place.ts'
 import { describeUserAgent, type UserAgent } from './user-agent.ts'
 
@@ -76,8 +76,8 @@ export const enrichEvent = (
 
 /** The host of a referrer; null for the host of the page itself, from which nobody comes to the site. */
 const foreignHostOf = (referrer: string | null, url: string | null): string | null => {
-  const host = hostOf(referrer)
-  return host === hostOf(url) ? null : host
+  const host = urlHostOf(referrer)
+  return host === urlHostOf(url) ? null : host
 }
 
 const UNKNOWN_DEVICE: ClientDevice = { ip: null, userAgent: null }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { describePage, hostOf } from './page.ts'
+import { describePage, urlHostOf } from './page.ts'
 
 const NO_UTM = { source: null, medium: null, campaign: null, term: null, content: null }
 const NOTHING = { url: null, path: null, utm: NO_UTM, clickIds: {} }
@@ -101,7 +101,7 @@ describe('describePage', () => {
   })
 })
 
-describe('hostOf', () => {
+describe('urlHostOf', () => {
   it.each([
     [null, null],
     ['', null],
@@ -113,6 +113,6 @@ describe('hostOf', () => {
     ['android-app://com.example', 'com.example'],
     ['https://bücher.example/', 'xn--bcher-kva.example'],
   ])('of %j is %j', (referrer, host) => {
-    expect(hostOf(referrer)).toBe(host)
+    expect(urlHostOf(referrer)).toBe(host)
   })
 })

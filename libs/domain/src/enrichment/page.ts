@@ -54,5 +54,5 @@ export const describePage = (properties: Record<string, unknown>): Page => {
 }
 
 /** The host of a referrer in lower case, without a port. `null` when there is none. */
-export const hostOf = (referrer: string | null): string | null =>
+export const urlHostOf = (referrer: string | null): string | null =>
   referrer === null ? null : text(URL.parse(referrer)?.hostname)

@@ -1,7 +1,7 @@
 import { MAX_TRAITS_BYTES } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseJson } from '../json/client-json.ts'
+import { parseClientJson } from '../json/client-json.ts'
 import { checkTraits, traitsProblem } from './check-traits.ts'
 
 describe('traitsProblem', () => {
@@ -36,7 +36,7 @@ describe('checkTraits', () => {
   )
 
   it('drops __proto__ without changing a prototype', () => {
-    const sent = parseJson('{"__proto__":{"admin":true},"plan":"free"}') as Record<string, unknown>
+    const sent = parseClientJson('{"__proto__":{"admin":true},"plan":"free"}') as Record<string, unknown>
     const { traits, droppedKeys } = checkTraits(sent)
     expect(droppedKeys).toEqual(['__proto__'])
     expect(Object.getPrototypeOf(traits)).toBe(Object.prototype)

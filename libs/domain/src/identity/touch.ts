@@ -1,5 +1,5 @@
 import type { EnrichedEvent, Touch } from '@waymark/contracts'
-import { hostOf } from '../enrichment/page.ts'
+import { urlHostOf } from '../enrichment/page.ts'
 import { type LinkTouch, linkTouchesOf, mergeLinkTouches } from '../link/link-touch.ts'
 
 /** The first and last touch of a person, or `null`, and the latest touches by short links. */
@@ -14,7 +14,7 @@ export const noTouches: Touches = { first: null, last: null, links: [] }
 export const touchesOf = (event: EnrichedEvent): Touches => {
   const { context, timestamp, eventId, shortLinkId, shortLinkCode } = event
   const { utm, clickIds, referrer, referrerHost } = context
-  const referred = referrerHost !== null && referrerHost !== hostOf(context.url)
+  const referred = referrerHost !== null && referrerHost !== urlHostOf(context.url)
   const hasSource =
     referred ||
     shortLinkId !== null ||

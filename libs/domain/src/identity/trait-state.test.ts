@@ -218,9 +218,9 @@ describe('the size of a profile', () => {
       { maxLength: 6 },
     )
     .map((writes) =>
-      writes.reduce<TraitState>((known, { name, bytes, minute, own, unset }, place) => {
+      writes.reduce<TraitState>((known, { name, bytes, minute, own, unset }, index) => {
         const value = unset ? null : '\u00e9'.repeat(bytes / 2)
-        const written = writtenTraits({ [name]: value }, write(minute, own, `${place}`))
+        const written = writtenTraits({ [name]: value }, write(minute, own, `${index}`))
         const next = mergeTraits(known, written)
         return exceedsProfile(next, known) ? known : next
       }, noTraits),

@@ -2,7 +2,7 @@ import { ingestRecords, trackedEvent } from '@waymark/contracts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { correctedTime } from '../enrichment/corrected-time.ts'
-import { parseJson } from '../json/client-json.ts'
+import { parseClientJson } from '../json/client-json.ts'
 import { acceptEvent, readSentAt, sampleOf } from './accept-event.ts'
 
 const RECEIVED_AT_MS = Date.parse('2026-11-21T04:00:00.000Z')
@@ -82,7 +82,9 @@ describe('an accepted event', () => {
 
   it('keeps `__proto__` as a key without a prototype', () => {
     const { event } = accept(
-      parseJson('{"eventName":"e","__proto__":{"userId":"admin"},"properties":{"__proto__":{"admin":true}}}'),
+      parseClientJson(
+        '{"eventName":"e","__proto__":{"userId":"admin"},"properties":{"__proto__":{"admin":true}}}',
+      ),
     )
     expect(event).not.toHaveProperty('userId')
     expect(JSON.stringify(event.properties)).toBe('{"__proto__":{"admin":true}}')
@@ -124,7 +126,7 @@ describe('the structure of an event', () => {
     const close = open === '[' ? ']' : '}'
     const deep = open.repeat(100_000) + (open === '[' ? '' : '1') + close.repeat(100_000)
     for (const text of [deep, `{"eventName":"deep","properties":{"a":${deep}}}`]) {
-      const raw = parseJson(text)
+      const raw = parseClientJson(text)
       expect(refuse(raw).problem.message).toBe('is nested deeper than 20 levels')
       expect(sampleOf(raw).length).toBeLessThanOrEqual(256)
     }
@@ -295,7 +297,7 @@ describe('the envelope of an event', () => {
   it('warns of numbers in its properties that have more digits than are kept', () => {
     const event =
       '{"eventName":"e","visitorId":"v","properties":{"order":{"id":7211045500123456789},"n":1.5}}'
-    expect(accept(parseJson(event)).warnings).toEqual([
+    expect(accept(parseClientJson(event)).warnings).toEqual([
       {
         field: 'properties.order.id',
         rule: 'inexact_number',
@@ -307,7 +309,9 @@ describe('the envelope of an event', () => {
 
   it('refuses ids that are numbers', () => {
     for (const field of ['eventId', 'visitorId', 'userId', 'sessionId'])
-      expect(refuse(parseJson(`{"eventName":"e","${field}":7211045500123456789}`)).problem).toMatchObject({
+      expect(
+        refuse(parseClientJson(`{"eventName":"e","${field}":7211045500123456789}`)).problem,
+      ).toMatchObject({
         field,
         message: expect.stringContaining('must be a string'),
       })

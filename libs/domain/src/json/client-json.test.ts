@@ -7,7 +7,7 @@ import {
   isDeeperThan,
   isHeavierThan,
   jsonStart,
-  parseJson,
+  parseClientJson,
   weightOf,
 } from './client-json.ts'
 
@@ -32,11 +32,11 @@ const stringsIn = (value: unknown): string[] => {
   return Object.entries(value).flatMap(([key, child]) => [key, ...stringsIn(child)])
 }
 
-describe('parseJson', () => {
+describe('parseClientJson', () => {
   it('parses storable JSON like JSON.parse', () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
-        expect(parseJson(text)).toEqual(JSON.parse(text))
+        expect(parseClientJson(text)).toEqual(JSON.parse(text))
       }),
     )
   })
@@ -44,7 +44,7 @@ describe('parseJson', () => {
   it('replaces what PostgreSQL or UTF-8 cannot store, in keys and values', () => {
     fc.assert(
       fc.property(dirtyJson, (value) => {
-        for (const text of stringsIn(parseJson(JSON.stringify(value)))) {
+        for (const text of stringsIn(parseClientJson(JSON.stringify(value)))) {
           expect(text.isWellFormed()).toBe(true)
           expect(text).not.toContain('\0')
         }
@@ -62,13 +62,13 @@ describe('parseJson', () => {
     ['{"a\\u0000":{"\\ud800":"\\udfff"}}', { 'a\uFFFD': { '\uFFFD': '\uFFFD' } }],
     ['[1e308, "\\u0000", null]', [1e308, '\uFFFD', null]],
   ])('reads %s', (text, value) => {
-    expect(parseJson(text)).toEqual(value)
+    expect(parseClientJson(text)).toEqual(value)
   })
 
   it.each(['{"__proto__":{"admin":true}}', '{"__proto__":{"admin":"\\u0000"},"\\u0000":1}'])(
     'keeps `__proto__` in %s as a key like any other',
     (text) => {
-      const value = parseJson(text) as object
+      const value = parseClientJson(text) as object
       expect(Object.keys(value)).toContain('__proto__')
       expect(Object.getPrototypeOf(value)).toBe(Object.prototype)
       expect(value).not.toHaveProperty('admin')
@@ -80,8 +80,8 @@ describe('parseJson', () => {
     for (const core of ['1', '"\\u0000"']) {
       const arrays = '['.repeat(100_000) + core + ']'.repeat(100_000)
       const objects = '{"a":'.repeat(100_000) + core + '}'.repeat(100_000)
-      expect(parseJson(arrays)).toBeInstanceOf(Array)
-      expect(parseJson(objects)).toHaveProperty('a')
+      expect(parseClientJson(arrays)).toBeInstanceOf(Array)
+      expect(parseClientJson(objects)).toHaveProperty('a')
     }
   })
 
@@ -95,14 +95,14 @@ describe('parseJson', () => {
         ),
         (text) => {
           try {
-            parseJson(text)
+            parseClientJson(text)
           } catch (error) {
             expect(error).toBeInstanceOf(SyntaxError)
           }
         },
       ),
     )
-    expect(() => parseJson('{"a":')).toThrow(SyntaxError)
+    expect(() => parseClientJson('{"a":')).toThrow(SyntaxError)
   })
 })
 

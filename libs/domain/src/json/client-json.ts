@@ -11,7 +11,7 @@ const NUL = /\0/g
  * hold, see `numberSource`.
  * @throws SyntaxError when the text is not JSON
  */
-export const parseJson = (text: string): unknown => {
+export const parseClientJson = (text: string): unknown => {
   const value = parseNumbers(text)
   // Searching for fixed text first is much faster.
   return text.includes('\\u') && SUSPECT_ESCAPE.test(text) ? sanitize(value) : value

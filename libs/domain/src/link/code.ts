@@ -95,7 +95,7 @@ export const codeProblem = (code: string): { rule: string; message: string } | u
 export const generateCode = (): string => {
   for (;;) {
     let code = ''
-    for (let place = 0; place < GENERATED_LENGTH; place++) code += ALPHABET[randomInt(ALPHABET.length)]
+    for (let index = 0; index < GENERATED_LENGTH; index++) code += ALPHABET[randomInt(ALPHABET.length)]
     // Stricter than for chosen codes, because no person chose this one.
     if (!RESERVED.has(code.toLowerCase()) && !matcher().hasMatch(code)) return code
   }

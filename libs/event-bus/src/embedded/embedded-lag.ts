@@ -9,15 +9,15 @@ export const createReadEmbeddedLag =
   (pool: Pool, appender: Pick<Appender, 'ends'>) =>
   async (groups: readonly ConsumerGroup[]): Promise<GroupLag[]> => {
     const ends = appender.ends()
-    const asked = groups.flatMap(({ group, topic: { name } }, place) =>
-      ends.filter(({ topic }) => topic === name).map((end) => ({ ...end, group, place })),
+    const asked = groups.flatMap(({ group, topic: { name } }, index) =>
+      ends.filter(({ topic }) => topic === name).map((end) => ({ ...end, group, place: index })),
     )
     const records = await readLag(pool, asked).catch((error) => {
       throw new BusUnavailableError('The lag could not be read from the event log', { cause: error })
     })
-    return groups.map(({ group, topic }, place) => ({
+    return groups.map(({ group, topic }, index) => ({
       group,
       topic: topic.name,
-      records: records.get(place) ?? 0,
+      records: records.get(index) ?? 0,
     }))
   }

@@ -1,6 +1,6 @@
 import type { DeadLetter, EnrichedEvent, Exposure, IdentifyRecord, IngestRecord } from '@waymark/contracts'
 import { bulkColumns } from '@waymark/database'
-import { type IdentityKind, parseJson } from '@waymark/domain'
+import { type IdentityKind, parseClientJson } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 
 /** The people of a record, and when it was received (RFC 3339). */
@@ -157,7 +157,7 @@ export const aboutDeadLetter = (letter: DeadLetter): AboutPeople =>
 /** The JSON of a record. Undefined when it cannot be parsed. */
 export const parseRecord = (value: Buffer): unknown => {
   try {
-    return parseJson(value.toString('utf8'))
+    return parseClientJson(value.toString('utf8'))
   } catch {
     return undefined
   }

@@ -1,6 +1,6 @@
 import type { LinkClick } from '@waymark/contracts'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
-import { hostOf, type UserAgent } from '@waymark/domain'
+import { type UserAgent, urlHostOf } from '@waymark/domain'
 import type { ClientBase, Pool } from 'pg'
 
 type Described = LinkClick & {
@@ -93,7 +93,7 @@ export const storeClicks = async (
   if (clicks.length === 0) return 0
   const described = clicks.map((click) => {
     const { browser, os, device } = describeUserAgent(click.userAgent)
-    return { ...click, browser, os, device, referrerHost: hostOf(click.referrer) }
+    return { ...click, browser, os, device, referrerHost: urlHostOf(click.referrer) }
   })
   const { rows } = await client.query<{ stored: number }>({
     name: 'store-clicks',

@@ -126,7 +126,7 @@ export const listen = async (
 
 /** How many `Host` headers a request has. Node.js uses the first one, and a proxy may use another. */
 const countHosts = ({ rawHeaders }: IncomingMessage): number =>
-  rawHeaders.filter((name, place) => name.length === 4 && place % 2 === 0 && name.toLowerCase() === 'host')
+  rawHeaders.filter((name, index) => name.length === 4 && index % 2 === 0 && name.toLowerCase() === 'host')
     .length
 
 const refuse = (res: ServerResponse, status: number, message: string): void => {

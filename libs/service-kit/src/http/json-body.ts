@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
-import { holdsNumberOutOfRange, parseJson } from '@waymark/domain'
+import { holdsNumberOutOfRange, parseClientJson } from '@waymark/domain'
 import { isForm, jsonOfForm } from './form-beacon.ts'
 import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
@@ -91,7 +91,7 @@ const parseBody = (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): Js
 
 const parse = (text: string): unknown => {
   try {
-    return parseJson(text)
+    return parseClientJson(text)
   } catch {
     throw new AppError('bad_request', text.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
   }
@@ -110,10 +110,10 @@ export const hasMoreValuesThan = (limit: number, json: Uint8Array): boolean => {
   let values = 0
   let inString = false
   let justOpened = false
-  for (let place = 0; place < json.length; place++) {
-    const byte = json[place] as number
+  for (let index = 0; index < json.length; index++) {
+    const byte = json[index] as number
     if (inString) {
-      if (byte === BACKSLASH) place++
+      if (byte === BACKSLASH) index++
       else if (byte === QUOTE) inString = false
       continue
     }

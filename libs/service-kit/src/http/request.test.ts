@@ -5,7 +5,7 @@ import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
 import {
   createRequest,
-  hostOf,
+  requestHostOf,
   requireKnownQuery,
   unknownParameters,
   useTargetAsPath,
@@ -45,7 +45,7 @@ describe('the host of a request', () => {
     const message = { method: 'GET', url, headers: { host: 'one.example', ...headers }, socket: {} }
     const response = { once: () => {} }
     useTargetAsPath(message)
-    return hostOf(
+    return requestHostOf(
       createRequest(message as unknown as Request, response as unknown as Response, trustedProxies),
     )
   }

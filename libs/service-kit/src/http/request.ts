@@ -113,7 +113,7 @@ export const protocolOf = ({ headers, message, byTrustedProxy }: HttpRequest): s
 }
 
 /** The host and port to which the client sent the request, if known. */
-export const hostOf = ({ headers, byTrustedProxy }: HttpRequest): string | undefined =>
+export const requestHostOf = ({ headers, byTrustedProxy }: HttpRequest): string | undefined =>
   (byTrustedProxy && firstOf(headers['x-forwarded-host'])) || headers.host
 
 // Each proxy appends its value, so the first one is the client's.

@@ -9,10 +9,10 @@ import {
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
-import type { Change, createIdentify, Sender as Identifier } from './identify.ts'
-import { deviceOf, eventConfigOf, type IntakeOptions, type Sender } from './intake.ts'
-import type { LimitedPeople } from './limits.ts'
-import type { createTrackEvents } from './track-events.ts'
+import type { Change, createIdentify, Sender as Identifier } from '../identify.ts'
+import { deviceOf, eventConfigOf, type IntakeOptions, type Sender } from '../intake.ts'
+import type { LimitedPeople } from '../limits.ts'
+import type { createTrackEvents } from '../track-events.ts'
 
 /** A parsed body of Segment's protocol, and the call of its path; undefined for a batch. */
 type MessageRequest = { body: unknown; call: SegmentCall | undefined }
@@ -76,8 +76,8 @@ export const createCollectMessages =
     await changePeople(
       sender,
       changing.map(({ change }) => change),
-      (place, error) => {
-        const message = changing[place]?.message
+      (index, error) => {
+        const message = changing[index]?.message
         if (!message) return
         message.isRefused = true
         quarantine.add(message, [{ field: '', rule: 'structure', message: error.message }])

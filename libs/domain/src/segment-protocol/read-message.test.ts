@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { acceptEvent } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
-import { parseJson } from '../json/client-json.ts'
+import { parseClientJson } from '../json/client-json.ts'
 import { readSegmentMessage, type SegmentCall, segmentCalls, segmentProblem } from './read-message.ts'
 
 const request = (more: object = {}) => ({
@@ -173,7 +173,9 @@ describe('ids of messages', () => {
 describe('ids that are numbers', () => {
   const id = '7211045500123456789'
   const parsed = (fields: object) =>
-    read(parseJson(JSON.stringify(fields).replaceAll(`"${id}"`, id)), { settings: { identifyEvents: true } })
+    read(parseClientJson(JSON.stringify(fields).replaceAll(`"${id}"`, id)), {
+      settings: { identifyEvents: true },
+    })
 
   it.each(segmentCalls)('keep all their digits in %s', (type) => {
     const message = {

@@ -2,7 +2,7 @@
  * Parses JSON that the user entered.
  * @throws Error with a message for the user
  */
-export const parseJson = (text: string, what: string): unknown => {
+export const parseEnteredJson = (text: string, what: string): unknown => {
   try {
     return JSON.parse(text)
   } catch (error) {

@@ -20,7 +20,6 @@ import {
   extendDeadline,
   guardedRoute,
   type HttpRequest,
-  hostOf,
   type JsonBody,
   type KeyCall,
   keyInHeaders,
@@ -30,11 +29,12 @@ import {
   queryOf,
   type Route,
   readJsonBody,
+  requestHostOf,
   route,
 } from '@waymark/service-kit'
+import type { createLimits } from '../limits.ts'
+import { intakeOptions, senderOf } from '../track-routes.ts'
 import type { createCollectMessages } from './collect-messages.ts'
-import type { createLimits } from './limits.ts'
-import { intakeOptions, senderOf } from './track-routes.ts'
 
 type Deps = {
   apiKeys: Platform['apiKeys']
@@ -69,7 +69,7 @@ const CALLS: readonly CallSpec[] = [
 ]
 
 /** The routes of Segment's protocol. */
-export const segmentRoutes = (deps: Deps): Route[] => [
+export const segmentProtocolRoutes = (deps: Deps): Route[] => [
   ...CALLS.flatMap(({ operation, call, short, backfill = false }) => {
     const paths = [operation.path, operation.path.replace('/v1', ''), ...(short ? [`/v1/${short}`] : [])]
     return paths.map((path) => messageRoute({ ...operation, path }, { ...deps, call, backfill }))
@@ -200,7 +200,7 @@ const settingsRoute = ({ apiKeys }: Pick<Deps, 'apiKeys'>): Route =>
   route(segmentSettings, async (request) => {
     const { writeKey = '' } = request.params
     await allowUnlessUnknown(apiKeys, request, writeKey, { inUrl: true })
-    const host = hostOf(request)
+    const host = requestHostOf(request)
     if (host === undefined) throw new AppError('bad_request', 'The Host header is missing')
     return {
       headers: { 'Cache-Control': 'private, max-age=120' },
