@@ -14,6 +14,7 @@ import { failOnRejection } from '../unhandled-rejections.ts'
 import { allowBrowsers, OriginRefusedError } from './cors.ts'
 import { startDeadline } from './deadline.ts'
 import { errorReply } from './error-reply.ts'
+import { useOwnPrototypes } from './message-classes.ts'
 import { type Reply, sendReply } from './reply.ts'
 import { createRequest, type HttpRequest } from './request.ts'
 import { runAsClient } from './request-work.ts'
@@ -115,8 +116,9 @@ export const createHttpApp = ({
       answer: (found) => (health.includes(found) ? answer : observeAndAnswer)(found, request, res),
       send: (reply) => sendReply(request, res, undefined, reply),
     }
-    Object.assign(res.locals, locals)
-    runAsClient(request, next)
+    // The object that Express makes has no fixed shape, which is slow.
+    res.locals = locals
+    runAsClient(request, () => allowBrowsers(req, res, next))
   }
 
   // Express tells apart middleware for errors by its four parameters.
@@ -127,16 +129,15 @@ export const createHttpApp = ({
 
   const health = healthRoutes(isReady)
   const app = express()
+  useOwnPrototypes(app)
   app.disable('x-powered-by')
   app.disable('etag')
   app.set('trust proxy', trustedProxies)
   // Routes with an ETag answer 304 themselves.
   Object.defineProperty(app.request, 'fresh', { value: false })
   app.use(begin)
-  app.use(allowBrowsers)
-  app.use(mountRoutes(Router(), health))
-  if (hostRoutes) app.use(routesOfHosts(hostRoutes))
-  app.use(refuseNull)
+  mountRoutes(app, health)
+  app.use(hostRoutes ? routesOfHosts(hostRoutes) : refuseNull)
   app.use(router)
   app.use(refuseUnknown)
   app.use(answerError)
@@ -150,7 +151,7 @@ const routesOfHosts = ({ owns, router }: HostRoutes): RequestHandler => {
   return (req, res, next) => {
     const answer = (isOwned: boolean): void => {
       if (isOwned) keepUndecodable(req)
-      const take = isOwned ? hosts : leave
+      const take = isOwned ? hosts : refuseNull
       take(req, res, next)
     }
     const { request, allowed } = localsOf(res)
@@ -160,8 +161,6 @@ const routesOfHosts = ({ owns, router }: HostRoutes): RequestHandler => {
     return typeof owned === 'boolean' ? answer(owned) : owned.then(answer)
   }
 }
-
-const leave: RequestHandler = (_req, _res, next) => next()
 
 /** Keeps a path that cannot be decoded as it is: visitors mistype it, and get what the host answers for unknown ones. */
 const keepUndecodable = (req: { url: string; path: string }): void => {

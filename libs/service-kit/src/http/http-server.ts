@@ -9,6 +9,7 @@ import {
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { messageClassesOf } from './message-classes.ts'
 import { requestIdOf, useTargetAsPath } from './request.ts'
 
 const endless = new WeakMap<Socket, () => void>()
@@ -51,6 +52,7 @@ export const listen = async (
   { headersMs, requestMs, restMs }: ClientTimeouts = TIMEOUTS,
 ): Promise<HttpServer> => {
   const server = createServer({
+    ...messageClassesOf(handler),
     keepAliveTimeout: KEEP_ALIVE_MS,
     headersTimeout: headersMs,
     requestTimeout: requestMs,

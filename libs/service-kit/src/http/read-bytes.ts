@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import { inflate, inflateRaw } from 'node:zlib'
 import { AppError } from '@waymark/contracts'
 import express, { type Request, type RequestHandler, type Response } from 'express'
+import { eventLoopTurn } from './event-loop-turn.ts'
 import type { HttpRequest } from './request.ts'
 
 /** The encodings of a body, as they are shown in errors. */
@@ -20,23 +21,31 @@ export const bodyTimeMs = (limit: number, contentLength: string | undefined): nu
  * Reads a body within its time. The deadline of the answer counts from its end, if the body was still arriving.
  * @throws AppError request_timeout, or as `readBytes`
  */
-export const readBody = async (
+export const readBody = (
   { message, deadline }: Pick<HttpRequest, 'message' | 'deadline'>,
   limit: number,
   timeMs = bodyTimeMs(limit, message.headers['content-length']),
-): Promise<Buffer> => {
-  if (message.complete) return readBytes(message, limit)
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new AppError('request_timeout', LATE)), timeMs)
+): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const turn = eventLoopTurn()
+    let isRead = false
+    let timer: NodeJS.Timeout | undefined
+    const end = (): void => {
+      if (isRead) return
+      isRead = true
+      clearTimeout(timer)
+      if (turn.over) deadline.restart()
+    }
+    const expire = (): void => {
+      end()
+      reject(new AppError('request_timeout', LATE))
+    }
+    readBytes(message, limit).finally(end).then(resolve, reject)
+    // Most bodies arrive with their headers and need no timer.
+    turn.listeners.push(() => {
+      if (!isRead) timer = setTimeout(expire, timeMs)
+    })
   })
-  try {
-    return await Promise.race([readBytes(message, limit), late])
-  } finally {
-    clearTimeout(timer)
-    deadline.restart()
-  }
-}
 
 const LATE = 'The request did not arrive in time'
 
@@ -87,7 +96,9 @@ const inflated = async (bytes: Buffer, limit: number): Promise<Buffer> => {
 
 const readRaw = (req: Request, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    refuseEarly(req, limit, reject)
+    // Node.js takes no more than the length that a request declares, and that is checked already.
+    if (!('content-length' in req.headers) || 'content-encoding' in req.headers)
+      refuseEarly(req, limit, reject)
     rawParser(limit)(req, req.res as Response, (error?: unknown) => {
       if (error !== undefined) return reject(errorOf(error, limit))
       const body: unknown = req.body

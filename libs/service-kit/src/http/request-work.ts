@@ -6,15 +6,22 @@ import type { HttpRequest } from './request.ts'
  * Runs a request as work of the client's network, until `chargeProject` says whose it is. Credentials of one network take
  * turns, so that a sign-in does not wait for all lookups of one session.
  */
-export const runAsClient = <T>({ ip, headers }: Pick<HttpRequest, 'ip' | 'headers'>, run: () => T): T => {
-  const credential = `${headers.authorization ?? ''} ${headers['x-api-key'] ?? ''} ${headers.cookie ?? ''}`
-  return runAsWork(
+export const runAsClient = <T>({ ip, headers }: Pick<HttpRequest, 'ip' | 'headers'>, run: () => T): T =>
+  runAsWork(
     {
       tenantId: `network ${clientNetworkOf(ip)}`,
-      projectId: credential === '  ' ? '' : hash('sha256', credential, 'base64'),
+      // Computed on use, because most requests are charged to a project before they wait for anything.
+      get projectId() {
+        return credentialsOf(headers)
+      },
     },
     run,
   )
+
+/** A digest of what a request authenticates with. Empty when that is nothing. */
+const credentialsOf = ({ authorization = '', cookie = '', ...headers }: HttpRequest['headers']): string => {
+  const credentials = `${authorization} ${headers['x-api-key'] ?? ''} ${cookie}`
+  return credentials === '  ' ? '' : hash('sha256', credentials, 'base64')
 }
 
 /** Charges the rest of a request to the project that it is for. */

@@ -65,7 +65,7 @@ export const createRequest = (
     path: pathOf(url),
     params: {},
     headers,
-    ip: withoutPort(message.ip ?? ''),
+    ip: (trustedProxies === 0 ? message.socket.remoteAddress : withoutPort(message.ip ?? '')) ?? '',
     byTrustedProxy: trustedProxies > 0,
     message,
     replyHeaders: { 'X-Request-Id': id },

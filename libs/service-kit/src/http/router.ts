@@ -1,5 +1,6 @@
 import { AppError, type Endpoint } from '@waymark/contracts'
 import type { RequestHandler, Response, Router } from 'express'
+import { eventLoopTurn } from './event-loop-turn.ts'
 import type { Reply } from './reply.ts'
 import { type HttpRequest, requireUsableVersion } from './request.ts'
 
@@ -50,11 +51,10 @@ export const guardedRoute = <Caller, Body = undefined>(
     requireUsableVersion(request)
     // For this caller only, unless the reply says how long others may keep it.
     request.replyHeaders['Cache-Control'] = 'no-store'
-    const isArriving = !request.message.complete
+    const turn = eventLoopTurn()
     // Without `read`, `Body` is undefined.
     const body = (await read?.(request, caller)) as Body
-    const isAwaited = read !== undefined && isArriving
-    return handler(request, isAwaited ? await allowAgain(request, caller) : caller, body)
+    return handler(request, turn.over ? await allowAgain(request, caller) : caller, body)
   },
 })
 
@@ -76,7 +76,7 @@ export const localsOf = ({ locals }: Response): AppLocals => locals as AppLocals
  * one with the fixed segment answers, whatever their order.
  * @returns the router
  */
-export const mountRoutes = (router: Router, routes: readonly Route[]): Router => {
+export const mountRoutes = <R extends Pick<Router, 'route'>>(router: R, routes: readonly Route[]): R => {
   const byPath = Map.groupBy(routes, ({ operation }) => operation.path)
   const paths = [...byPath.keys()].toSorted(byFixedSegments)
   for (const path of paths) {
