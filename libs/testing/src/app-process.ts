@@ -43,6 +43,7 @@ export const startApp = async (
     cwd: root,
     env: {
       PATH: process.env.PATH,
+      NODE_ENV: 'test',
       LOG_LEVEL: wantedPort === 0 ? 'info' : 'warn',
       ...COMPILED,
       ...MANY_REQUESTS,

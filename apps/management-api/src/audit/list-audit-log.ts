@@ -1,4 +1,4 @@
-import { type AuditQuery, dateOfTime, listAuditLog } from '@waymark/contracts'
+import { AuditEntryView, type AuditQuery, dateOfTime, listAuditLog, pick } from '@waymark/contracts'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -18,14 +18,8 @@ export const auditLogRoute = ({ projectRoute, db }: ManagementDeps): Route =>
       data.flatMap(({ actorId, accessTokenId }) => [actorId, accessTokenId ?? []].flat()),
     )
     const named = (id: string) => ({ id, name: names.get(id) ?? null })
-    const view = ({
-      projectId: _projectId,
-      actorKind,
-      actorId,
-      accessTokenId,
-      ...entry
-    }: (typeof data)[number]) => ({
-      ...entry,
+    const view = ({ actorKind, actorId, accessTokenId, ...entry }: (typeof data)[number]) => ({
+      ...pick(entry, AuditEntryView),
       actor: {
         kind: actorKind,
         ...named(actorId),

@@ -1,4 +1,4 @@
-import type { CouponQuery, CouponStatus, Revocation } from '@waymark/contracts'
+import { type CouponQuery, type CouponStatus, CouponView, pick, type Revocation } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
 import { displayCode, normalizeCode, normalizeCodePrefix } from '@waymark/domain'
 import type { Pool } from 'pg'
@@ -43,10 +43,7 @@ export const listCoupons = async (db: Pool, projectId: string, query: CouponQuer
   return { data: page.map(viewCoupon), nextCursor }
 }
 
-const viewCoupon = ({ display, prefix, ...coupon }: Row) => ({
-  ...coupon,
-  code: displayCode({ code: coupon.code, display }, prefix),
-})
+const viewCoupon = (row: Row) => ({ ...pick(row, CouponView), code: displayCode(row, row.prefix) })
 
 type Statement = { text: string; values: unknown[] }
 

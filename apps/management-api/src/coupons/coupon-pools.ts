@@ -2,6 +2,7 @@ import {
   AppError,
   archiveCouponPool,
   assignCouponOfPool,
+  CouponView,
   createCouponPool,
   getCouponPool,
   listCouponPools,
@@ -143,12 +144,8 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
         if (reason === 'not_found') throw new AppError('not_found', 'Not found')
         throw new AppError('conflict', NO_COUPON[reason], { reason })
       }
-      const {
-        projectId: _projectId,
-        display: _display,
-        ...coupon
-      } = requireFound(await db.prisma.coupon.findUnique({ where: { id: assigned.couponId } }))
-      return { body: { ...coupon, code: assigned.code } }
+      const coupon = requireFound(await db.prisma.coupon.findUnique({ where: { id: assigned.couponId } }))
+      return { body: { ...pick(coupon, CouponView), code: assigned.code } }
     }),
   ]
 }

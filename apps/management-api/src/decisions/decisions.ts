@@ -175,19 +175,17 @@ const refOf = ({ projectId, actor, key, requireMatch }: DecisionChange) => ({
   requireMatch: (row: DecisionRow) => requireMatch(viewOf({ row, warnings: [] })),
 })
 
-const viewOf = ({ row, warnings }: ChangedDecision) => {
-  const { projectId: _projectId, definition, id, key, status, version, ...times } = row
-  return {
-    id,
-    key,
-    status,
-    version,
-    metrics: [],
-    ...(definition as DecisionDefinition),
-    ...times,
-    ...(warnings.length > 0 && { warnings }),
-  }
-}
+const viewOf = ({ row, warnings }: ChangedDecision) => ({
+  id: row.id,
+  key: row.key,
+  status: row.status,
+  version: row.version,
+  metrics: [],
+  ...(row.definition as DecisionDefinition),
+  createdAt: row.createdAt,
+  updatedAt: row.updatedAt,
+  ...(warnings.length > 0 && { warnings }),
+})
 
 /** An earlier definition with the present statuses in environments, so that a restore turns nothing on. */
 const withStatusesOf = (

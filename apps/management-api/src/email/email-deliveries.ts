@@ -1,7 +1,9 @@
 import {
   type EmailDeliveryStatus,
+  EmailDeliveryView,
   emailDeliveryStatuses,
   listEmailDeliveries,
+  pick,
   retryEmailDelivery,
 } from '@waymark/contracts'
 import type { Database, Prisma } from '@waymark/database'
@@ -42,14 +44,7 @@ export const emailDeliveryRoutes = ({ projectRoute, db, clock }: ManagementDeps)
 ]
 
 /** A delivery as shown, without the context of its templates and internal columns. */
-export const deliveryView = ({
-  projectId: _projectId,
-  eventKey: _eventKey,
-  attemptToken: _attemptToken,
-  context: _context,
-  queuedAt: _queuedAt,
-  ...delivery
-}: StoredDelivery) => delivery
+export const deliveryView = (delivery: StoredDelivery) => pick(delivery, EmailDeliveryView)
 
 /** The number of a trigger's deliveries by status, without tests. */
 export const countDeliveries = async (

@@ -11,7 +11,7 @@ const AccessTokenOfActor = Type.Object({
   }),
 })
 
-const AuditEntryView = Type.Object({
+export const AuditEntryView = Type.Object({
   id: Id,
   actor: Type.Object({
     kind: Type.Enum(['user', 'key', 'operator', 'system']),

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { createMemoryRateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog } from '@waymark/testing'
+import { anyAnswers, createMemoryLog } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -41,7 +41,7 @@ let server: HttpServer
 let base: string
 beforeAll(async () => {
   const route = keyRoute(
-    { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' } },
+    { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' }, answers: anyAnswers },
     {
       apiKeys: { authenticate: async (text) => keys[text] },
       limitRequests: rateLimit({

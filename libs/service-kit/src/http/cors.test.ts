@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog } from '@waymark/testing'
+import { anyAnswers, createMemoryLog } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -35,7 +35,7 @@ const keys: Record<string, ApiKey> = {
 
 const guarded = (path: string): Route =>
   keyRoute(
-    { ...trackEvents, path },
+    { ...trackEvents, path, answers: anyAnswers },
     { apiKeys: { authenticate: async (text) => keys[text] }, maxBodyBytes: BODY_LIMIT },
     async ({ body }) => {
       if (body.value === 'bug') throw new TypeError('a bug')

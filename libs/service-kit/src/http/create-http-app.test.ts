@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { AppError, type ErrorCode, MAX_TRACK_BODY_BYTES, trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { anyAnswers, createMemoryLog, eventually } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -68,7 +68,7 @@ const routes: Route[] = [
     return { body: { bytes } }
   }),
   keyRoute(
-    { ...trackEvents, path: '/guarded' },
+    { ...trackEvents, path: '/guarded', answers: anyAnswers },
     { apiKeys, maxBodyBytes: BODY_LIMIT },
     async ({ apiKey }) => ({ body: apiKey }),
   ),

@@ -27,6 +27,7 @@ import {
   refuseUnknown,
   route,
 } from './router.ts'
+import { requireDeclaredAnswer, VALIDATES_ANSWERS } from './validate-answer.ts'
 
 type HttpAppOptions = {
   router: Router
@@ -40,6 +41,8 @@ type HttpAppOptions = {
   tracer?: Tracer | undefined
   /** Overrides the deadline of every operation, in ms. */
   deadlineMs?: number
+  /** Whether an answer that its operation does not declare becomes a 500. Default: in tests and development. */
+  validatesAnswers?: boolean
 }
 
 /** Creates the Express app of a process: a router, health endpoints, CORS, security headers and JSON errors. */
@@ -52,6 +55,7 @@ export const createHttpApp = ({
   metrics,
   tracer,
   deadlineMs,
+  validatesAnswers = VALIDATES_ANSWERS,
 }: HttpAppOptions): Express => {
   const measure = measureRequests(metrics)
   const trace = tracer && traceRequests(tracer)
@@ -87,6 +91,7 @@ export const createHttpApp = ({
     try {
       const caller = await allow?.(request)
       reply = await handler(request, caller as never)
+      if (validatesAnswers) requireDeclaredAnswer(operation, reply)
     } catch (error) {
       return fail(error, operation, response)
     }

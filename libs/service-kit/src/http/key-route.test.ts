@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { createMemoryRateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { anyAnswers, createMemoryLog, eventually } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -35,7 +35,7 @@ let authenticated = 0
 let stored = 0
 
 const track = keyRoute(
-  { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' } },
+  { ...trackEvents, path: '/api/v1/t', access: { by: 'key', scope: 'events:write' }, answers: anyAnswers },
   {
     apiKeys: {
       authenticate: async (text) => {

@@ -1,5 +1,7 @@
 import {
   type Access,
+  type AnswerOf,
+  type Answers,
   type ApiKeyScope,
   AppError,
   missingCredentials,
@@ -17,12 +19,17 @@ import {
   readJsonBody,
 } from './json-body.ts'
 import type { LimitRequests } from './rate-limit.ts'
-import type { Reply } from './reply.ts'
+import type { Reply, TextReply } from './reply.ts'
 import { configVersionOf, type HttpRequest, queryOf, requireKnownQuery } from './request.ts'
 import { chargeProject } from './request-work.ts'
 import { guardedRoute, type Route } from './router.ts'
 
-type KeyOperation = Operation<unknown, unknown, Extract<Access, { by: 'key' }>>
+type KeyOperation<N extends Answers = Answers> = Operation<
+  unknown,
+  unknown,
+  Extract<Access, { by: 'key' }>,
+  N
+>
 
 /** `limitRequests` is required for operations with a limit, and `maxBodyBytes` for those with a body. */
 type KeyRouteOptions = Pick<JsonBodyOptions, 'numbers'> & {
@@ -49,10 +56,10 @@ export type KeyCall = { apiKey: ApiKey; request: HttpRequest; body: JsonBody }
  * A route for callers with an API key. It checks in this order: the key (401), its scope (403), the limit (429), the JSON
  * of the body, and the names in the query. Then it calls `answer`.
  */
-export const keyRoute = (
-  operation: KeyOperation,
+export const keyRoute = <const N extends Answers>(
+  operation: KeyOperation<N>,
   options: KeyRouteOptions,
-  answer: (call: KeyCall) => Promise<Reply>,
+  answer: (call: KeyCall) => Promise<Reply<AnswerOf<N>> | TextReply>,
 ): Route => {
   const { apiKeys, limitRequests, numbers, beacons = false, openQuery = false, work = 'general' } = options
 

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { createMemoryRateLimiter, type RateLimiter } from '@waymark/cache'
 import { trackEvents } from '@waymark/contracts'
 import type { ApiKey } from '@waymark/project-config'
-import { createMemoryLog } from '@waymark/testing'
+import { anyAnswers, createMemoryLog } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -37,6 +37,7 @@ const authenticate = async (text: string): Promise<ApiKey | undefined> => {
 
 const operation = (path: string) => ({
   ...trackEvents,
+  answers: anyAnswers,
   path,
   access: { by: 'key', scope: 'events:write' } as const,
 })

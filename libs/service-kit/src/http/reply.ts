@@ -25,6 +25,9 @@ export type Reply<Body = unknown> = {
   file?: string
 }
 
+/** A reply of text or bytes, such as JSON that is stored as text. */
+export type TextReply = Reply<string | Buffer> & { type: string }
+
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 /** Of helmet's headers, those that mean something to programs. */

@@ -43,6 +43,7 @@ import addFormats from 'ajv-formats'
 import { generate } from 'otplib'
 import type { TSchema } from 'typebox'
 import { expect } from 'vitest'
+import { LATER_VALUE, withLaterColumns } from './later-columns.ts'
 
 /** A request to an operation. Missing parts default to those of a valid request. */
 export type Call = {
@@ -131,6 +132,7 @@ const closedSchema = (schema: TSchema): TSchema => {
 
 /** @throws when the response does not match the document, or has members that it does not name */
 const expectDocumented = (operation: Operation, { status, body, headers, text }: Answer): void => {
+  expect(text, operation.id).not.toContain(LATER_VALUE)
   const documented = answersOf(operation)[status]
   const what = `${operation.id} answered ${status}: ${text.slice(0, 300)}`
   if (!documented) throw new Error(`${what}, which is not documented`)
@@ -168,7 +170,10 @@ const refusing = (address: string, transport: MailTransport): MailTransport => (
       : transport.send(mail, begin),
 })
 
-/** Starts everything on a new database, with every limit of the deployment set to `limit`. */
+/**
+ * Starts everything on a new database, with every limit of the deployment set to `limit`. Every table has a column that
+ * no answer may show.
+ */
 export const startWorld = async (limit: number): Promise<World> => {
   const variables = Object.values(limitsConfig).map(({ variable }) => [variable, `${limit}`])
   const limits = readConfig(limitsConfig, Object.fromEntries(variables))
@@ -181,6 +186,7 @@ export const startWorld = async (limit: number): Promise<World> => {
   let usesAtOnce = 1
   const platform: Platform = {
     ...embedded,
+    db: await withLaterColumns(embedded.db),
     rateLimiter: {
       ...embedded.rateLimiter,
       consume: async (use) => {
@@ -307,6 +313,11 @@ export const startWorld = async (limit: number): Promise<World> => {
     expectDocumented(operation, answer)
     return answer
   }
+
+  // Otherwise no answer could show them.
+  const { rows } = await platform.db.pool.query('SELECT * FROM core.api_keys')
+  for (const row of [rows[0], await prisma.apiKey.findFirst()])
+    if (!Object.values(row ?? {}).includes(LATER_VALUE)) throw new Error('Rows have no later column')
 
   return {
     baseUrl: `http://localhost:${port}`,
