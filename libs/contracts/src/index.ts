@@ -1,6 +1,7 @@
 export type { AccountMailKind } from './account-mail.ts'
 export { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from './api-key.ts'
 export { AppError, type ErrorCode, storeUnavailable } from './app-error.ts'
+export { BusUnavailableError } from './bus-unavailable-error.ts'
 export { CLIENT_TIME_WORDS, readClientTime, rfc3339OfClientTime } from './client-time.ts'
 export {
   type ConfigurationKind,

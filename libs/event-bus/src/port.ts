@@ -1,5 +1,7 @@
 import type { ConsumerGroup, Topic } from '@waymark/contracts'
 
+export { BusUnavailableError } from '@waymark/contracts'
+
 /** A record to publish. Records with the same key are delivered in the order of publishing. */
 export type OutgoingRecord<T> = { key: string; value: T; headers?: Record<string, string> }
 
@@ -79,11 +81,3 @@ export const publishing = (
   publish: (topic, records) => publishSerialized(topic, serializeRecords(records)),
   publishSerialized,
 })
-
-/** The bus did not confirm in time that records are durable. They may be. */
-export class BusUnavailableError extends Error {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'BusUnavailableError'
-  }
-}

@@ -1,6 +1,6 @@
 import type { Log } from '@waymark/contracts'
+import { BusUnavailableError } from '@waymark/contracts'
 import type { RecordMetadata } from 'kafkajs'
-import { KafkaUnavailableError } from './errors.ts'
 import type { BatchRecord } from './record-batch.ts'
 
 /** What records of one partition are gathered in. */
@@ -165,9 +165,7 @@ export const createBatchingProducer = <B extends Batch>(
     }
     const timer = setTimeout(
       () =>
-        request.expire(
-          new KafkaUnavailableError(`Kafka did not acknowledge within ${options.deadlineMs} ms`),
-        ),
+        request.expire(new BusUnavailableError(`Kafka did not acknowledge within ${options.deadlineMs} ms`)),
       deadlineMs,
     )
     return request
@@ -176,7 +174,7 @@ export const createBatchingProducer = <B extends Batch>(
   return {
     /**
      * Resolves when all in-sync replicas have acknowledged every record. `deadlineMs` is what remains of the deadline.
-     * @throws KafkaUnavailableError when the deadline passes first
+     * @throws BusUnavailableError when the deadline passes first
      */
     send: (
       records: readonly BatchRecord[],

@@ -1,5 +1,4 @@
 export { createKafkaClients, type KafkaClient, type KafkaConnection } from './clients.ts'
 export { connectAdmin } from './connect.ts'
-export { KafkaUnavailableError } from './errors.ts'
 export { createKafkaProducer } from './kafka-producer.ts'
 export { partitionOf } from './partitions.ts'

@@ -30,7 +30,7 @@ type KafkaProducer = {
   /**
    * Resolves when all in-sync replicas have acknowledged every record. Records with the same key go to the same
    * partition, in order.
-   * @throws KafkaUnavailableError when the deadline passes first; the records may still arrive
+   * @throws BusUnavailableError when the deadline passes first; the records may still arrive
    */
   send(topic: string, records: readonly BatchRecord[]): Promise<void>
   /** Sends what is waiting, until its deadline, and disconnects. */

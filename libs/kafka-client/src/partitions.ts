@@ -1,9 +1,9 @@
+import { BusUnavailableError } from '@waymark/contracts'
 import type { Admin } from 'kafkajs'
 import murmurhash from 'murmurhash'
 import pTimeout from 'p-timeout'
 import type { KafkaClient } from './clients.ts'
 import { connectAdmin } from './connect.ts'
-import { KafkaUnavailableError } from './errors.ts'
 
 const KAFKA_SEED = 0x9747b28c
 const POSITIVE = 0x7fffffff
@@ -31,7 +31,7 @@ export const createPartitionLeaders = (newClient: () => KafkaClient) => {
       topics.set(topic, leaders)
       return leaders
     } catch (error) {
-      throw new KafkaUnavailableError(`Cannot read the partitions of ${topic}`, { cause: error })
+      throw new BusUnavailableError(`Cannot read the partitions of ${topic}`, { cause: error })
     } finally {
       reading.delete(topic)
       void admin?.disconnect().catch(() => {})
@@ -49,7 +49,7 @@ export const createPartitionLeaders = (newClient: () => KafkaClient) => {
   return {
     /** As first read: a keyed topic cannot grow without breaking the order of its keys. */
     knownPartitionCount: (topic: string): number | undefined => topics.get(topic)?.length,
-    /** Asks one broker after another. @throws KafkaUnavailableError when none has answered within `withinMs` */
+    /** Asks one broker after another. @throws BusUnavailableError when none has answered within `withinMs` */
     readPartitionCount: async (topic: string, withinMs: number): Promise<number> =>
       (await pTimeout(readOnce(topic, withinMs), { milliseconds: withinMs, fallback: tooLate })).length,
     leaderOf: (topic: string, partition: number): number => topics.get(topic)?.[partition] ?? UNKNOWN,
@@ -61,5 +61,5 @@ export const createPartitionLeaders = (newClient: () => KafkaClient) => {
 }
 
 const tooLate = (): never => {
-  throw new KafkaUnavailableError('No broker returned the partitions of the topic in time')
+  throw new BusUnavailableError('No broker returned the partitions of the topic in time')
 }

@@ -1,8 +1,8 @@
 import type { Log } from '@waymark/contracts'
+import { BusUnavailableError } from '@waymark/contracts'
 import type { Admin, RecordMetadata } from 'kafkajs'
 import type { KafkaClient } from './clients.ts'
 import { connectAdmin } from './connect.ts'
-import { KafkaUnavailableError } from './errors.ts'
 
 /** How long to look for a broker that answers, in ms. */
 const CHECK_MS = 4_000
@@ -49,9 +49,9 @@ export const createStoredCheck = (newClient: () => KafkaClient, log: Log) => {
       state = 'checking'
       void compare(topic, expected)
     },
-    /** @throws KafkaUnavailableError when a check found that records were lost */
+    /** @throws BusUnavailableError when a check found that records were lost */
     requireRight: (): void => {
-      if (state === 'wrong') throw new KafkaUnavailableError('Kafka stored fewer records than were sent')
+      if (state === 'wrong') throw new BusUnavailableError('Kafka stored fewer records than were sent')
     },
   }
 }

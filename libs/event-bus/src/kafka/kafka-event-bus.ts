@@ -1,11 +1,6 @@
-import {
-  createKafkaClients,
-  createKafkaProducer,
-  type KafkaConnection,
-  KafkaUnavailableError,
-} from '@waymark/kafka-client'
+import { createKafkaClients, createKafkaProducer, type KafkaConnection } from '@waymark/kafka-client'
 import { createDelivery, DEFAULT_BATCH_RECORDS, type DeliveryDeps, deadLettersTo } from '../delivery.ts'
-import { BusUnavailableError, type EventBus, publishing } from '../port.ts'
+import { type EventBus, publishing } from '../port.ts'
 import { createKafkaConsumer, MAX_FETCH_WAIT_MS } from './kafka-consumer.ts'
 import { createReadKafkaLag } from './kafka-lag.ts'
 
@@ -49,14 +44,7 @@ export const createKafkaEventBus = (
   const newConsumerClient = createKafkaClients(options, consumerTimeouts, log)
 
   const bus: EventBus = {
-    ...publishing(async (topic, records) => {
-      try {
-        await producer.send(topicPrefix + topic.name, records)
-      } catch (error) {
-        if (!(error instanceof KafkaUnavailableError)) throw error
-        throw new BusUnavailableError(error.message, { cause: error })
-      }
-    }),
+    ...publishing((topic, records) => producer.send(topicPrefix + topic.name, records)),
     subscribe: (subscription) => {
       const deliver = createDelivery(subscription, {
         publishDeadLetters: deadLettersTo(bus),
