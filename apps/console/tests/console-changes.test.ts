@@ -136,7 +136,10 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
 
   it('shows a pool as it is after a redemption was rolled back', async () => {
     const { id } = await post<{ id: string }>('coupon-pools', {
-      ...{ name: 'Spring', kind: 'unique', size: 1, discount: { type: 'percent', value: 10 } },
+      name: 'Spring',
+      kind: 'unique',
+      size: 1,
+      discount: { type: 'percent', value: 10 },
     })
     await open(`/coupons/${id}`)
     await page.getByText('ready', { exact: true }).waitFor()
@@ -178,7 +181,9 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
 
   it('shows a preview only in its environment, and until the decision changes', async () => {
     await post('decisions', {
-      ...{ key: 'banner', name: 'Banner', fallbackVariant: 'off' },
+      key: 'banner',
+      name: 'Banner',
+      fallbackVariant: 'off',
       variants: [
         { key: 'off', value: false },
         { key: 'on', value: true },
@@ -251,7 +256,10 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
 
   it('does not list an email that was just archived', async () => {
     const { id } = await post<{ id: string }>('email-triggers', {
-      ...{ name: 'Welcome', eventName: 'seen', subject: 'Hello', html: '<p>Hello</p>' },
+      name: 'Welcome',
+      eventName: 'seen',
+      subject: 'Hello',
+      html: '<p>Hello</p>',
     })
     await open('/email')
     await page.getByRole('link', { name: 'Welcome', exact: true }).click()
@@ -343,7 +351,8 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     )
     const events = Array.from({ length: 1_199 }, (_, number) => ({
       ...data[0],
-      ...{ eventId: `many-${number}`, eventName: number === 1_198 ? 'the_last' : 'one_of_many' },
+      eventId: `many-${number}`,
+      eventName: number === 1_198 ? 'the_last' : 'one_of_many',
     }))
     const body = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
     const contentType = 'text/event-stream'

@@ -280,7 +280,8 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
 
   it('arranges and renames a dashboard', async () => {
     const asked = await api('POST', 'insights', {
-      ...{ name: 'Seen', kind: 'trends' },
+      name: 'Seen',
+      kind: 'trends',
       query: { series: [{ eventName: 'product_viewed', metric: 'events' }], interval: 'day' },
     })
     expect(asked.id).toBeTypeOf('string')

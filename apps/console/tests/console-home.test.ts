@@ -27,7 +27,9 @@ describe.skipIf(CHROMIUM === undefined)('Home', () => {
     const now = Date.now()
     // Three of today, two of yesterday until now, and three of yesterday after that.
     const events = [1, 1, 2, 25, 26, 23, 22, 22].map((hours, number) => ({
-      ...{ eventName: 'order_placed', userId: `user-${number}`, eventId: `event-${number}` },
+      eventName: 'order_placed',
+      userId: `user-${number}`,
+      eventId: `event-${number}`,
       clientTimestamp: new Date(now - hours * HOUR_MS).toISOString(),
     }))
     const sent = await waymark.request('/internal/backfill/events', {

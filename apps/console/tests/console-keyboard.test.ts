@@ -232,8 +232,11 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
     await press('Escape')
     await assigning.waitFor({ state: 'detached' })
     await post('/api/v1/coupons/redeem', {
-      ...{ code, userId: 'user-1', orderId: 'order-1' },
-      ...{ amount: 2_000, currency: 'EUR' },
+      code,
+      userId: 'user-1',
+      orderId: 'order-1',
+      amount: 2_000,
+      currency: 'EUR',
     })
     await activate(page.getByRole('link', { name: 'Coupons', exact: true }).first())
     await heading('Coupons')

@@ -66,7 +66,9 @@ describe.skipIf(CHROMIUM === undefined)('the console with 100,000 events and 10,
     const path = `/api/projects/${waymark.projectId}`
     poolId = (
       await call('POST', `${path}/coupon-pools`, {
-        ...{ name: 'Large', kind: 'unique', size: CODES },
+        name: 'Large',
+        kind: 'unique',
+        size: CODES,
         discount: { type: 'percent', value: 10 },
       })
     ).id

@@ -377,9 +377,17 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
 
   it('replays all dead letters, request by request', async () => {
     const letter = {
-      ...{ id: 'letter-1', group: 'persistence', topic: 'events', partition: 0, offset: '7', key: 'k' },
-      ...{ value: '{}', headers: {}, reason: 'the store refused it' },
-      ...{ failedAt: '2026-11-21T04:00:00.000Z', replayedAt: null as string | null },
+      id: 'letter-1',
+      group: 'persistence',
+      topic: 'events',
+      partition: 0,
+      offset: '7',
+      key: 'k',
+      value: '{}',
+      headers: {},
+      reason: 'the store refused it',
+      failedAt: '2026-11-21T04:00:00.000Z',
+      replayedAt: null as string | null,
     }
     const bodies: unknown[] = []
     await page.route('**/api/projects/*/dead-letters**', (route) => {
@@ -616,12 +624,17 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
       )
     const shares = ['off', 'on'].map((variant) => ({ variant, weight: 1 }))
     await api('decisions', 'POST', {
-      ...{ key: 'ended', status: 'active', fallbackVariant: 'off' },
+      key: 'ended',
+      status: 'active',
+      fallbackVariant: 'off',
       variants: shares.map(({ variant }) => ({ key: variant, value: variant })),
       rules: [{ id: 'everyone', split: shares }],
     })
     const { key } = await api('api-keys', 'POST', {
-      ...{ name: 'Shop', kind: 'sec', scopes: ['decide'], requestsPerMinute: 1_000 },
+      name: 'Shop',
+      kind: 'sec',
+      scopes: ['decide'],
+      requestsPerMinute: 1_000,
     })
     await eventually('someone is split', async () => {
       const answer = await fetch(`${baseUrl}/api/v1/decide`, {
@@ -647,7 +660,8 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
       method: 'POST',
       headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },
       body: JSON.stringify({
-        ...{ visitorId: 'visitor-1', userId: 'user-1' },
+        visitorId: 'visitor-1',
+        userId: 'user-1',
         traits: { name: 'Ann Lee', email: 'ann@shop.example', seats: 4 },
       }),
     })

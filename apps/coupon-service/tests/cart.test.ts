@@ -70,9 +70,18 @@ describe.skipIf(!services)('carts', () => {
   const addConversion = async (profileId: string, values: { eventName?: string; amount?: bigint } = {}) => {
     await db.prisma.conversion.create({
       data: {
-        ...{ projectId, profileId, eventKey: uuidv7(), selectorId: uuidv7(), eventId: 'e', currency: 'EUR' },
-        ...{ eventName: 'order_placed', amount: 100n, attribution: {}, occurredAt: new Date() },
-        ...{ receivedAt: new Date(), ...values },
+        projectId,
+        profileId,
+        eventKey: uuidv7(),
+        selectorId: uuidv7(),
+        eventId: 'e',
+        currency: 'EUR',
+        eventName: 'order_placed',
+        amount: 100n,
+        attribution: {},
+        occurredAt: new Date(),
+        receivedAt: new Date(),
+        ...values,
       },
     })
   }
@@ -246,8 +255,19 @@ describe.skipIf(!services)('carts', () => {
       const pool = await createPool(db, projectId, { codes: ['PLAIN'] })
       const { body } = await redeem({ code: 'PLAIN', userId: 'ann', amount: 700, currency: 'EUR' })
       expect(Object.keys(body.redemption)).toEqual([
-        ...['id', 'couponId', 'poolId', 'profileId', 'visitorId', 'userId', 'orderId', 'amount', 'currency'],
-        ...['metadata', 'eventId', 'relatedEventId', 'redeemedAt'],
+        'id',
+        'couponId',
+        'poolId',
+        'profileId',
+        'visitorId',
+        'userId',
+        'orderId',
+        'amount',
+        'currency',
+        'metadata',
+        'eventId',
+        'relatedEventId',
+        'redeemedAt',
       ])
       expect(await redemptionsOf(pool.id)).toMatchObject([
         { discountAmount: null, items: null, budgetCharge: null },
@@ -606,7 +626,10 @@ describe.skipIf(!services)('carts', () => {
       async (kind) => {
         const budgetAmount = 50_000
         const pool = await createPool(db, projectId, {
-          ...{ kind, codes: kind === 'shared' ? ['BUDGET'] : 200, budgetAmount, budgetCurrency: 'EUR' },
+          kind,
+          codes: kind === 'shared' ? ['BUDGET'] : 200,
+          budgetAmount,
+          budgetCurrency: 'EUR',
           discount: { type: 'percent', value: 50 },
         })
         const answers = await Promise.all(

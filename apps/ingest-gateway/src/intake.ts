@@ -184,7 +184,11 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       // The size of a message is checked before its event is read.
       const mayExceedSize = messages === undefined && options.bodyBytes > MAX_EVENT_BYTES
       const contextOfAll: AcceptanceContext = {
-        ...{ receivedAtMs, sentAt, newEventId, mayExceedSize, isHistory: backfill },
+        receivedAtMs,
+        sentAt,
+        newEventId,
+        mayExceedSize,
+        isHistory: backfill,
         ...(sentAtProblem && { sentAtProblem }),
       }
 

@@ -407,7 +407,9 @@ describe.skipIf(!services)('queries whose client disconnects', () => {
     const headers = { 'X-API-Key': await management.key(projectId), 'Content-Type': 'application/json' }
     const post = (kind: string, body: Json, init: RequestInit = {}) =>
       fetch(`${management.url}/api/projects/${projectId}/analytics/${kind}`, {
-        ...{ method: 'POST', headers, body: JSON.stringify(body) },
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
         ...init,
       })
     const readers = new AbortController()

@@ -236,8 +236,16 @@ describe.skipIf(!services)('managing coupons', () => {
       const id = uuidv7()
       await db.prisma.couponRedemption.create({
         data: {
-          ...{ id, projectId, poolId, couponId: coupon.id, profileId, amount: 4990n, currency: 'EUR' },
-          ...{ eventId: 'e', metadata: {}, redeemedAt: new Date() },
+          id,
+          projectId,
+          poolId,
+          couponId: coupon.id,
+          profileId,
+          amount: 4990n,
+          currency: 'EUR',
+          eventId: 'e',
+          metadata: {},
+          redeemedAt: new Date(),
         },
       })
       return { id, poolId, couponId: coupon.id }
@@ -278,7 +286,9 @@ describe.skipIf(!services)('managing coupons', () => {
         await db.prisma.couponRedemption.update({
           where: { id: made.id },
           data: {
-            ...{ discountAmount: 115n, shippingDiscountAmount: 0n, items },
+            discountAmount: 115n,
+            shippingDiscountAmount: 0n,
+            items,
             budgetCharge: charged ? 115n : null,
           },
         })
@@ -293,8 +303,10 @@ describe.skipIf(!services)('managing coupons', () => {
         })
         const count = (await poolOf(poolId)).count
         return {
-          ...{ used: Number(count?.granted), redeemed: count?.redeemed },
-          ...{ amount: Number(rolledBackAmount), isWhole: rolledBackAt !== null },
+          used: Number(count?.granted),
+          redeemed: count?.redeemed,
+          amount: Number(rolledBackAmount),
+          isWhole: rolledBackAt !== null,
         }
       }
       const recordsOf = async (id: string) => {

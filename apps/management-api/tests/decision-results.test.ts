@@ -197,7 +197,10 @@ describe.skipIf(!services)('the results of a decision', () => {
     })
     const currencies = results.metrics.map(({ key, currency }) => [key, currency])
     expect(Object.fromEntries(currencies)).toMatchObject({
-      ...{ revenue: null, converted: null, amount: 'EUR', pieces: null },
+      revenue: null,
+      converted: null,
+      amount: 'EUR',
+      pieces: null,
     })
     expect(results).toMatchObject({
       key: decision.key,

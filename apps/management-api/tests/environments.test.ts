@@ -62,7 +62,10 @@ describe.skipIf(!services)('environments', () => {
   it('are not deleted while an API key or a decision uses them', async () => {
     await world.manage('POST', 'environments', { key: 'used' })
     const { body: apiKey } = await world.manage('POST', 'api-keys', {
-      ...{ name: 'Previews', kind: 'pub', scopes: ['decide'], environment: 'used' },
+      name: 'Previews',
+      kind: 'pub',
+      scopes: ['decide'],
+      environment: 'used',
     })
     expect(apiKey.environment).toBe('used')
     const { key } = await create({ environments: { used: { status: 'active' } } })
@@ -183,7 +186,9 @@ describe.skipIf(!services)('environments', () => {
     ]
     const rules = [{ id: 'halves', split }]
     const decision = await create({
-      ...{ status: 'active', rules, environments: { staging: { status: 'active', rules } } },
+      status: 'active',
+      rules,
+      environments: { staging: { status: 'active', rules } },
       metrics: [{ key: 'm', eventName: 'order', kind: 'count', goal: 'up' }],
     })
     const expose = async (variant: string, visitorId: string, environment?: string) => {
@@ -193,8 +198,18 @@ describe.skipIf(!services)('environments', () => {
       ])
       await storeExposures(world.platform.db.pool, [
         {
-          ...{ v: 1, projectId, decisionId: decision.id, decisionKey: decision.key, version: 1, variant },
-          ...{ reason: 'SPLIT', ruleId: 'halves', subject: visitorId, visitorId, userId: null, profileId },
+          v: 1,
+          projectId,
+          decisionId: decision.id,
+          decisionKey: decision.key,
+          version: 1,
+          variant,
+          reason: 'SPLIT',
+          ruleId: 'halves',
+          subject: visitorId,
+          visitorId,
+          userId: null,
+          profileId,
           ...(environment !== undefined && { environment }),
           exposedAt: new Date().toISOString(),
         },

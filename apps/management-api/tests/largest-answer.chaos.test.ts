@@ -46,7 +46,8 @@ describe.skipIf(!services)('the largest answer', () => {
       turn = cpuMs()
     }, 1)
     const reply = await fetch(`${management.url}/api/projects/${projectId}/analytics/trends`, {
-      ...{ method: 'POST', headers },
+      method: 'POST',
+      headers,
       body: JSON.stringify({ ...asked, breakdown: 'eventName', limit: names }),
     })
     const text = await reply.text()

@@ -113,8 +113,13 @@ describe.skipIf(!services)('scheduled changes of a decision', () => {
     const { prisma } = world.platform.db
     const { id: decisionId } = await prisma.decision.findFirstOrThrow({ where: { key: await create() } })
     const changeOf = (projectId: string, hours: number) => ({
-      ...{ id: randomUUID(), projectId, decisionId, at: new Date(inHours(hours)), change: {} },
-      ...{ scheduledByKind: 'key', scheduledById: 'k' },
+      id: randomUUID(),
+      projectId,
+      decisionId,
+      at: new Date(inHours(hours)),
+      change: {},
+      scheduledByKind: 'key',
+      scheduledById: 'k',
     })
     const [busy, other] = [randomUUID(), randomUUID()]
     const early = Array.from({ length: 101 }, (_, index) => changeOf(busy, 1 + index / 1_000))
@@ -212,8 +217,13 @@ describe.skipIf(!services)('scheduled changes of a decision', () => {
       await prisma.scheduledChange.deleteMany({ where: { decisionId } })
       const finished = Array.from({ length: kept }, (_, index) => ({
         id: `01900000-0000-7000-8000-${String(index).padStart(12, '0')}`,
-        ...{ projectId: world.projectId, decisionId, at: new Date(), change: {}, status: 'applied' },
-        ...{ scheduledByKind: 'key', scheduledById: 'k' },
+        projectId: world.projectId,
+        decisionId,
+        at: new Date(),
+        change: {},
+        status: 'applied',
+        scheduledByKind: 'key',
+        scheduledById: 'k',
       }))
       await prisma.scheduledChange.createMany({ data: finished })
       await scheduled(key, { holdout: 2 })

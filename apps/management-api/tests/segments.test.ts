@@ -221,12 +221,19 @@ describe.skipIf(!services)('segments', () => {
     )
     await analytics.storeProfiles(
       rows.map(({ id, merged_into, traits, version }) => ({
-        ...{ projectId, profileId: id, mergedInto: merged_into, traits, version: Number(version) },
+        projectId,
+        profileId: id,
+        mergedInto: merged_into,
+        traits,
+        version: Number(version),
       })),
     )
 
     const wanted = visitors.map((value) => ({
-      ...{ projectId, kind: 'visitor' as const, value, countedEvents: new Set(names) },
+      projectId,
+      kind: 'visitor' as const,
+      value,
+      countedEvents: new Set(names),
     }))
     const people = new Map(
       (await findPeople(db.pool, wanted)).flatMap((one) => (one ? [[one.profileId, one] as const] : [])),

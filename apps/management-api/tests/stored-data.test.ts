@@ -71,7 +71,9 @@ describe.skipIf(!services)('the stored data of a project', () => {
     }
     const partitions = createEventPartitions(db)
     const failing = createEventWriter({
-      ...{ db, partitions, projectConfigs: world.platform.projectConfigs },
+      db,
+      partitions,
+      projectConfigs: world.platform.projectConfigs,
       analytics: { ...analytics, storeEvents: () => Promise.reject(new Error('stopped between the stores')) },
     })
     await expect(failing([event])).rejects.toThrow('stopped between the stores')
@@ -96,7 +98,8 @@ describe.skipIf(!services)('the stored data of a project', () => {
     const sendAt = (receivedAt: string, total: number, storeEvents = analytics.storeEvents) =>
       createSyncProcessor({ ...world.platform, analytics: { ...analytics, storeEvents } })([
         anIngestRecord({
-          ...{ projectId: world.projectId, receivedAt },
+          projectId: world.projectId,
+          receivedAt,
           event: { eventId: eventName, eventName, properties: { total } },
           conversions: [{ selectorId, amount: total, currency: 'EUR', quantity: null }],
         }),
@@ -105,7 +108,10 @@ describe.skipIf(!services)('the stored data of a project', () => {
       const totalOf = async (metric: string, property?: string) => {
         const { body } = await manage('POST', 'analytics/trends', {
           series: [{ eventName, metric, property }],
-          ...{ from: '2026-03-01T00:00:00Z', to: '2026-03-02T00:00:00Z', interval: 'day', includeBots: true },
+          from: '2026-03-01T00:00:00Z',
+          to: '2026-03-02T00:00:00Z',
+          interval: 'day',
+          includeBots: true,
         })
         return (body.series as { total: number }[])[0]?.total
       }
@@ -136,8 +142,15 @@ describe.skipIf(!services)('the stored data of a project', () => {
     offsets++
     return storeDeadLetters(world.platform.db.pool, [
       {
-        ...{ v: 1, group: 'enrichment', topic: 'ingest.records.v1', partition: 0, offset: `${offsets}` },
-        ...{ key: `${world.projectId}:v`, headers: {}, reason: 'a test', failedAt: new Date().toISOString() },
+        v: 1,
+        group: 'enrichment',
+        topic: 'ingest.records.v1',
+        partition: 0,
+        offset: `${offsets}`,
+        key: `${world.projectId}:v`,
+        headers: {},
+        reason: 'a test',
+        failedAt: new Date().toISOString(),
         value: Buffer.from(JSON.stringify(value)).toString('base64'),
       },
     ])

@@ -27,8 +27,13 @@ describe.skipIf(!services)('the deliveries of a webhook', () => {
     projectId = owner.account.projects[0]?.id ?? ''
     const webhook = await management.db.prisma.webhook.create({
       data: {
-        ...{ id: uuidv7(), projectId, topics: ['event', 'audit'], eventNames: [], status: 'paused' },
-        ...{ url: 'https://shop.example/hook', secret: 'whsec_' },
+        id: uuidv7(),
+        projectId,
+        topics: ['event', 'audit'],
+        eventNames: [],
+        status: 'paused',
+        url: 'https://shop.example/hook',
+        secret: 'whsec_',
       },
     })
     webhookId = webhook.id
@@ -80,7 +85,12 @@ describe.skipIf(!services)('the deliveries of a webhook', () => {
     ['after others', { before: '01900000-0000-7000-8000-000000002710' }],
   ])('are read without others: those %s', async (_, filter) => {
     const statement = listOfDeliveries({
-      ...{ webhookId, topic: undefined, status: undefined, before: undefined, withAudit: true, take: 50 },
+      webhookId,
+      topic: undefined,
+      status: undefined,
+      before: undefined,
+      withAudit: true,
+      take: 50,
       ...filter,
     })
     const { rows } = await management.db.pool.query<{ 'QUERY PLAN': [{ Plan: PlanNode }] }>({

@@ -58,7 +58,10 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
   const removeOldEvents = createRetention({
-    ...{ db, analytics, archivedUntil: createArchivedUntil(db.pool), now: clock },
+    db,
+    analytics,
+    archivedUntil: createArchivedUntil(db.pool),
+    now: clock,
   })
   /** Stores records in one transaction, without those of erased people. */
   const storeUnlessErased =

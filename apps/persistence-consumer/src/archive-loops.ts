@@ -46,10 +46,16 @@ export const archiveLoops = (
   if (!archive) return [measure, drain('archive-queue', FORGET_INTERVAL_MS, () => forgetQueued(db.pool))]
   const writeFile = createArchiver({
     ...archive,
-    ...{ db, log, now: clock, onFile: (events) => archived.inc(events) },
+    db,
+    log,
+    now: clock,
+    onFile: (events) => archived.inc(events),
   })
   const erasePeople = createArchiveEraser({
-    ...{ db, log, store: archive.store, onFile: (events) => erased.inc(events) },
+    db,
+    log,
+    store: archive.store,
+    onFile: (events) => erased.inc(events),
   })
   return [
     measure,

@@ -104,8 +104,14 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
     }
     const inAnalytics = async (): Promise<number> => {
       const rows = await running.platform.analytics.measureTrend({
-        ...{ projectId, metric: 'events', from: 0, to: Date.now() + 86_400_000, buckets: [0] },
-        ...{ filters: [], maxGroups: 1, includeBots: true },
+        projectId,
+        metric: 'events',
+        from: 0,
+        to: Date.now() + 86_400_000,
+        buckets: [0],
+        filters: [],
+        maxGroups: 1,
+        includeBots: true,
       })
       return rows.find(({ bucket }) => bucket === null)?.value ?? 0
     }
@@ -114,7 +120,11 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
       return rows[0]?.n
     }
     return {
-      ...{ disk, sent, publish, inAnalytics, countIn },
+      disk,
+      sent,
+      publish,
+      inAnalytics,
+      countIn,
       /** Sends an event that is to be in both stores when this resolves; else the consumer stores it later. */
       ask: () => {
         const eventId = uuidv7()

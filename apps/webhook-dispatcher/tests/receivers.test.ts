@@ -48,8 +48,18 @@ const documented = async (language: string): Promise<string> => {
 /** Sends one delivery as the dispatcher does, and resolves to its outcome. */
 const send = async (url: string, secrets: string[], payload: string): Promise<Settlement | undefined> => {
   const delivery: ClaimedDelivery = {
-    ...{ id: uuidv7(), token: uuidv7(), webhookId: uuidv7(), orderingKey: null, topic: 'event', test: true },
-    ...{ payload, attempts: 0, queuedAt: new Date(), url, secrets, webhookVersion: 1 },
+    id: uuidv7(),
+    token: uuidv7(),
+    webhookId: uuidv7(),
+    orderingKey: null,
+    topic: 'event',
+    test: true,
+    payload,
+    attempts: 0,
+    queuedAt: new Date(),
+    url,
+    secrets,
+    webhookVersion: 1,
   }
   const waiting = [delivery]
   let settled: Settlement | undefined

@@ -91,7 +91,9 @@ describe('reading Parquet from a store', () => {
   it('reads files that are larger than a part, group by group', async () => {
     // 30 MB that cannot be compressed much: several parts, each with several groups.
     const rows = Array.from({ length: 30 }, (_, n) => ({
-      ...{ text: `${n}`, time: null, json: randomBytes(512 * 1024).toString('hex') },
+      text: `${n}`,
+      time: null,
+      json: randomBytes(512 * 1024).toString('hex'),
     }))
     const bytes = await put('large', writeParquet(COLUMNS, portion(rows)))
     expect(bytes).toBeGreaterThan(2 * 8 * 1024 * 1024 - 1)

@@ -146,7 +146,13 @@ describe.skipIf(!hasS3Server)('a store in a bucket', () => {
   const open = (changes: { endpoint?: string; secretAccessKey?: string } = {}) => {
     const { bucket, region, endpoint, accessKeyId, secretAccessKey } = server
     return openS3Store({
-      ...{ bucket, prefix: 'waymark/', region, endpoint, accessKeyId, secretAccessKey, ...changes },
+      bucket,
+      prefix: 'waymark/',
+      region,
+      endpoint,
+      accessKeyId,
+      secretAccessKey,
+      ...changes,
     })
   }
   behavesAsStore(open, () => path.join(server.folder, 'waymark'))

@@ -67,8 +67,15 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
     for (const mechanism of ['SCRAM-SHA-256', 'SCRAM-SHA-512']) {
       const { exitCode, output } = await container.exec([
         '/opt/kafka/bin/kafka-configs.sh',
-        ...['--bootstrap-server', 'localhost:19092', '--alter', '--entity-type', 'users'],
-        ...['--entity-name', 'ada', '--add-config', `${mechanism}=[password=secret]`],
+        '--bootstrap-server',
+        'localhost:19092',
+        '--alter',
+        '--entity-type',
+        'users',
+        '--entity-name',
+        'ada',
+        '--add-config',
+        `${mechanism}=[password=secret]`,
       ])
       if (exitCode !== 0) throw new Error(output)
     }
@@ -121,17 +128,19 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
     await ensureKafkaTopics(optionsFor(own), [ingestRecords], { partitions: 1, replication: 1 }, log)
     const { exitCode, output } = await container.exec([
       '/opt/kafka/bin/kafka-acls.sh',
-      ...['--bootstrap-server', 'localhost:19092', '--add', '--allow-principal', 'User:bob'],
-      ...[
-        '--operation',
-        'Create',
-        '--operation',
-        'Describe',
-        '--operation',
-        'DescribeConfigs',
-        '--topic',
-        '*',
-      ],
+      '--bootstrap-server',
+      'localhost:19092',
+      '--add',
+      '--allow-principal',
+      'User:bob',
+      '--operation',
+      'Create',
+      '--operation',
+      'Describe',
+      '--operation',
+      'DescribeConfigs',
+      '--topic',
+      '*',
     ])
     if (exitCode !== 0) throw new Error(output)
     const other = { ...ingestRecords, retentionMs: 60_000 }

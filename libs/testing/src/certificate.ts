@@ -17,8 +17,21 @@ export const makeCertificate = async (): Promise<TestCertificate & { remove(): P
   await run(
     'openssl',
     [
-      ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-subj', '/CN=localhost'],
-      ...['-addext', names, '-keyout', keyFile, '-out', certFile],
+      'req',
+      '-x509',
+      '-newkey',
+      'rsa:2048',
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      '/CN=localhost',
+      '-addext',
+      names,
+      '-keyout',
+      keyFile,
+      '-out',
+      certFile,
     ],
     { timeout: 60_000 },
   )

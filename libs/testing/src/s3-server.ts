@@ -37,7 +37,12 @@ export const startS3Server = async (): Promise<S3Server> => {
   const endpoint = `http://${address}`
   await eventually('the S3 server answers', async () => (await fetch(endpoint)).status > 0)
   return {
-    ...{ bucket, region: 'us-east-1', endpoint, accessKeyId, secretAccessKey, folder },
+    bucket,
+    region: 'us-east-1',
+    endpoint,
+    accessKeyId,
+    secretAccessKey,
+    folder,
     stop: async () => {
       await server.kill()
       await rm(directory, { recursive: true })

@@ -264,7 +264,9 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
   it('by its backfills', async () => {
     const backfill = (events: object[]) => prepare(backfillEvents, { body: { events } })
     const event = (n: number, properties: object) => ({
-      ...{ eventName: 'past', eventId: `past-${n}`, visitorId: 'v' },
+      eventName: 'past',
+      eventId: `past-${n}`,
+      visitorId: 'v',
       properties,
     })
     const many = (propertiesOf: (n: number) => object) =>
@@ -303,7 +305,8 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     })
     for (let batch = 0; batch < 20; batch++) {
       const events = Array.from({ length: 25 }, (_, n) => ({
-        ...{ eventName: 'large', visitorId: 'reader' },
+        eventName: 'large',
+        visitorId: 'reader',
         properties: large(batch * 25 + n),
       }))
       await expectStatus(200, send(trackEvents, { query: { sync: '1' }, body: { events } }))

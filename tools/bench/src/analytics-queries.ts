@@ -136,8 +136,11 @@ export const measuredQueries: readonly MeasuredQuery[] = [
     run: (store) =>
       store.measureRetention({
         ...range,
-        ...{ startEvent: 'event 1', returnEvent: 'event 2', bounds: [...days, range.to + DAY_MS] },
-        ...{ cohorts: DAYS, periods: DAYS },
+        startEvent: 'event 1',
+        returnEvent: 'event 2',
+        bounds: [...days, range.to + DAY_MS],
+        cohorts: DAYS,
+        periods: DAYS,
       }),
     bare: inBoth(
       (store) => `

@@ -85,7 +85,9 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
         body: JSON.stringify({
-          ...{ from: '2026-01-01T00:00:00Z', to: '2027-01-01T00:00:00Z', interval: 'month' },
+          from: '2026-01-01T00:00:00Z',
+          to: '2027-01-01T00:00:00Z',
+          interval: 'month',
           series: [{ metric: 'events' }],
         }),
       }),

@@ -38,9 +38,12 @@ describe.skipIf(!services || !hasS3Server)('the archive under load', () => {
       data: { settings: { archiveEvents: true } },
     })
     pipeline = await fleet.startPipeline({
-      ...{ NODE_OPTIONS: `--import ${PRELOAD}`, CLOCK_JUMP_MS: `${-TWO_HOURS_MS}` },
-      ...{ ARCHIVE_S3_BUCKET: server.bucket, ARCHIVE_S3_ENDPOINT: `http://127.0.0.1:${proxy.port}` },
-      ...{ ARCHIVE_S3_ACCESS_KEY_ID: server.accessKeyId, ARCHIVE_FORMAT: 'jsonl.gz' },
+      NODE_OPTIONS: `--import ${PRELOAD}`,
+      CLOCK_JUMP_MS: `${-TWO_HOURS_MS}`,
+      ARCHIVE_S3_BUCKET: server.bucket,
+      ARCHIVE_S3_ENDPOINT: `http://127.0.0.1:${proxy.port}`,
+      ARCHIVE_S3_ACCESS_KEY_ID: server.accessKeyId,
+      ARCHIVE_FORMAT: 'jsonl.gz',
       ARCHIVE_S3_SECRET_ACCESS_KEY: server.secretAccessKey,
     })
     // Events are received in an hour that is over, so that they are archived at once.

@@ -33,7 +33,11 @@ describe.skipIf(!services)('a PostgreSQL that hangs', () => {
     ])
     await fleet.db.prisma.shortLink.create({
       data: {
-        ...{ id: uuidv7(), projectId: fleet.projectId, code: 'hung', status: 'active', tags: [] },
+        id: uuidv7(),
+        projectId: fleet.projectId,
+        code: 'hung',
+        status: 'active',
+        tags: [],
         destination: 'https://shop.example/',
       },
     })

@@ -105,7 +105,11 @@ describe.skipIf(!services)('a process that is killed under load', () => {
     const linkId = uuidv7()
     await fleet.db.prisma.shortLink.create({
       data: {
-        ...{ id: linkId, projectId: fleet.projectId, code: 'chaos', status: 'active', tags: [] },
+        id: linkId,
+        projectId: fleet.projectId,
+        code: 'chaos',
+        status: 'active',
+        tags: [],
         destination: 'https://shop.example/',
       },
     })

@@ -77,7 +77,11 @@ describe.skipIf(!services)('a restore of PostgreSQL to an earlier time, with wha
     const linkId = uuidv7()
     await fleet.db.prisma.shortLink.create({
       data: {
-        ...{ id: linkId, projectId: fleet.projectId, code: 'before', status: 'active', tags: [] },
+        id: linkId,
+        projectId: fleet.projectId,
+        code: 'before',
+        status: 'active',
+        tags: [],
         destination: 'https://shop.example/',
       },
     })
@@ -118,7 +122,10 @@ describe.skipIf(!services)('a restore of PostgreSQL to an earlier time, with wha
 
     let offset = 0
     const { load: sending, stop } = startLoad({
-      ...{ name: 'restored', send: pipeline.gateway.request, batch: 5, pauseMs: 100 },
+      name: 'restored',
+      send: pipeline.gateway.request,
+      batch: 5,
+      pauseMs: 100,
       fields: () => {
         const ahead = CLOCK_OFFSETS[offset++ % CLOCK_OFFSETS.length] ?? 0
         return { clientTimestamp: new Date(Date.now() + ahead).toISOString() }

@@ -89,7 +89,10 @@ describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a star
     const port = await freePort()
     const waiting = startProcess(process.execPath, [`${ROOT}/${entry}`], {
       env: {
-        ...{ PATH: process.env.PATH, PORT: `${port}`, METRICS_PORT: '0', DATABASE_WAIT_MS: `${WAIT_MS}` },
+        PATH: process.env.PATH,
+        PORT: `${port}`,
+        METRICS_PORT: '0',
+        DATABASE_WAIT_MS: `${WAIT_MS}`,
         ...environment(database.url),
       },
     })

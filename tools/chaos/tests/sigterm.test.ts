@@ -27,7 +27,11 @@ describe.skipIf(!services)('SIGTERM under load', () => {
     codes = (await createPool(fleet, { size: extent(20_000, 100_000) })).codes
     await fleet.db.prisma.shortLink.create({
       data: {
-        ...{ id: uuidv7(), projectId: fleet.projectId, code: 'sigterm', status: 'active', tags: [] },
+        id: uuidv7(),
+        projectId: fleet.projectId,
+        code: 'sigterm',
+        status: 'active',
+        tags: [],
         destination: 'https://shop.example/',
       },
     })
@@ -37,7 +41,10 @@ describe.skipIf(!services)('SIGTERM under load', () => {
   /** One request on a kept-alive connection, without retry. */
   const ask = async (agent: Agent, { port }: Replica, { method, path, body }: ReturnType<Ask>) => {
     const asked = request({
-      ...{ port, agent, method, path },
+      port,
+      agent,
+      method,
+      path,
       headers: { 'X-API-Key': fleet.apiKey, ...(body && { 'Content-Type': 'application/json' }) },
     })
     asked.end(body && JSON.stringify(body))

@@ -59,8 +59,13 @@ describe.skipIf(!services)('webhooks under load', () => {
     stopAll.unshift(() => fleet.stop())
     await fleet.db.prisma.webhook.create({
       data: {
-        ...{ id: uuidv7(), projectId: fleet.projectId, topics: ['event'], eventNames: [], status: 'active' },
-        ...{ secret: 'whsec_YSBzZWNyZXQgb2YgdGhpcnR5LXR3byBjaGFyYWN0ZXJz', activatedAt: new Date(0) },
+        id: uuidv7(),
+        projectId: fleet.projectId,
+        topics: ['event'],
+        eventNames: [],
+        status: 'active',
+        secret: 'whsec_YSBzZWNyZXQgb2YgdGhpcnR5LXR3byBjaGFyYWN0ZXJz',
+        activatedAt: new Date(0),
         url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
       },
     })

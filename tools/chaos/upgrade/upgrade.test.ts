@@ -90,17 +90,25 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
     const { port } = receiver.address() as AddressInfo
     await create('webhooks', { url: `http://localhost:${port}/`, topics: ['event'] })
     await create('email-triggers', {
-      ...{ name: 'Welcome', eventName: 'signed_up', status: 'active' },
-      ...{ subject: 'Welcome', html: '<p>Good to have you.</p>' },
+      name: 'Welcome',
+      eventName: 'signed_up',
+      status: 'active',
+      subject: 'Welcome',
+      html: '<p>Good to have you.</p>',
     })
     await create('decisions', {
-      ...{ key: 'color', status: 'active', fallbackVariant: 'red' },
+      key: 'color',
+      status: 'active',
+      fallbackVariant: 'red',
       variants: ['red', 'blue'].map((key) => ({ key, value: key })),
       rules: [{ split: ['red', 'blue'].map((variant) => ({ variant, weight: 1 })) }],
     })
     link = await create('links', { destination: 'https://shop.example/' })
     pool = await create('coupon-pools', {
-      ...{ name: 'Summer', kind: 'unique', size: CODES, discount: { type: 'percent', value: 10 } },
+      name: 'Summer',
+      kind: 'unique',
+      size: CODES,
+      discount: { type: 'percent', value: 10 },
     })
     codes = await eventually('the codes are generated', async () => {
       const { rows } = await fleet.db.pool.query<{ code: string }>(
@@ -251,7 +259,11 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
 
     const redeemed = answered.redeem ?? 0
     expect(await poolAtRest(fleet, `${pool.id}`, redeemed)).toEqual({
-      ...{ redemptions: redeemed, coupons: redeemed, counted: redeemed, redeemed, events: redeemed },
+      redemptions: redeemed,
+      coupons: redeemed,
+      counted: redeemed,
+      redeemed,
+      events: redeemed,
     })
     const expectCount = async (what: string, sql: string, id: unknown, expected: number | undefined) => {
       const count = async (): Promise<number> => {

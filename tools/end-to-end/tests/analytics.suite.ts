@@ -132,8 +132,11 @@ export const describeAnalytics = (start: () => Promise<Constellation>): void => 
       await track('night', night, `2025-03-${at}Z`)
     await soon('all are counted, the day with the one before', async () => {
       const answer = await ask('trends', {
-        ...{ from: '2025-03-29T22:00:00Z', to: '2025-03-30T21:00:00Z', interval: 'day' },
-        ...{ timeZone: 'Asia/Beirut', compareTo: 'previous_period' },
+        from: '2025-03-29T22:00:00Z',
+        to: '2025-03-30T21:00:00Z',
+        interval: 'day',
+        timeZone: 'Asia/Beirut',
+        compareTo: 'previous_period',
         series: [{ eventName: night, metric: 'events' }],
       })
       expect(answer).toMatchObject({

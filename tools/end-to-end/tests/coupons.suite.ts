@@ -207,7 +207,10 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
       stackable: true,
     }
     const created = await manage('POST', 'coupon-pools', {
-      ...{ name: 'Cart', kind: 'shared', code: `cart-${randomUUID()}`, ...terms },
+      name: 'Cart',
+      kind: 'shared',
+      code: `cart-${randomUUID()}`,
+      ...terms,
     })
     expect(created).toMatchObject({ status: 201, body: { ...terms, budgetUsedAmount: 0 } })
     const { id, code } = created.body
@@ -259,10 +262,14 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
   it('grants several codes what it validates, and counts revenue net of discounts in analytics', async () => {
     const orderName = `net-order-${randomUUID()}`
     const order = await manage('POST', 'metering-selectors', {
-      ...{ eventName: orderName, amountProperty: 'total', currencyProperty: 'currency' },
+      eventName: orderName,
+      amountProperty: 'total',
+      currencyProperty: 'currency',
     })
     const discounts = await manage('POST', 'metering-selectors', {
-      ...{ eventName: 'coupon_redeemed', amountProperty: 'discountAmount', currencyProperty: 'currency' },
+      eventName: 'coupon_redeemed',
+      amountProperty: 'discountAmount',
+      currencyProperty: 'currency',
       filter: { '>': [{ var: 'properties.discountAmount' }, 0] },
     })
     expect([order.status, discounts.status]).toEqual([201, 201])
@@ -304,12 +311,10 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
       return (await conversionOf(last)) && campaign
     })
     const event = (total: number) => ({
-      ...{
-        eventName: orderName,
-        userId: 'ann',
-        eventId: randomUUID(),
-        properties: { total, currency: 'EUR' },
-      },
+      eventName: orderName,
+      userId: 'ann',
+      eventId: randomUUID(),
+      properties: { total, currency: 'EUR' },
     })
     await eventually('all processes apply the selector of orders', async () => {
       return (await call('POST', '/api/v1/t?sync=1', event(0))).body.queued === 1

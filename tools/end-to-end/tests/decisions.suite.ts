@@ -210,7 +210,10 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
 
   it('answers a key by the status and rules of its environment, also over OFREP', async () => {
     const { body } = await manage('POST', 'api-keys', {
-      ...{ name: 'Staging', kind: 'pub', scopes: ['decide'], environment: 'staging' },
+      name: 'Staging',
+      kind: 'pub',
+      scopes: ['decide'],
+      environment: 'staging',
     })
     const inStaging = async (path: string, request: Json) => {
       const response = await waymark.request(path, {

@@ -203,7 +203,14 @@ describe.skipIf(!services)('erasing a person', () => {
   const inAnalytics = async (metric: TrendMetric): Promise<number> => {
     const [from, to] = [Date.parse('2020-01-01T00:00:00Z'), Date.parse('2040-01-01T00:00:00Z')]
     const rows = await platform.analytics.measureTrend({
-      ...{ projectId, metric, from, to, buckets: [from], filters: [], maxGroups: 1, includeBots: true },
+      projectId,
+      metric,
+      from,
+      to,
+      buckets: [from],
+      filters: [],
+      maxGroups: 1,
+      includeBots: true,
     })
     return rows.find(({ bucket }) => bucket === null)?.value ?? 0
   }
@@ -333,7 +340,8 @@ describe.skipIf(!services)('erasing a person', () => {
         '/api/v1/coupons/redeem',
         { ...cart, codes: [code] },
         {
-          ...{ 'X-API-Key': apiKey, 'Idempotency-Key': listKey },
+          'X-API-Key': apiKey,
+          'Idempotency-Key': listKey,
         },
       )
     expect((await redeemOnce()).status).toBe(200)

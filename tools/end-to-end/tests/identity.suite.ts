@@ -494,8 +494,15 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     })
     expect(await profilesOf('userId', `nobody-${randomUUID()}`)).toEqual([])
     for (const query of [
-      ...['', '?userId=a&visitorId=b', '?userId=', '?userId=a&userId=b', '?search=', '?search=a&userId=a'],
-      ...['?filters=[', '?filters=[{"property":"eventName","op":"exists"}]', '?search=a&cursor=b'],
+      '',
+      '?userId=a&visitorId=b',
+      '?userId=',
+      '?userId=a&userId=b',
+      '?search=',
+      '?search=a&userId=a',
+      '?filters=[',
+      '?filters=[{"property":"eventName","op":"exists"}]',
+      '?search=a&cursor=b',
     ]) {
       const refused = await manage(`profiles${query}`)
       expect(refused.status).toBe(422)

@@ -122,7 +122,10 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     const properties = { total: 'much', coupon: 'low' }
     // Two warnings of the schema, and one of the event's fields.
     const wrong = () => ({
-      ...{ eventName: name, eventId: randomUUID(), visitorId: 'v', clientTimestamp: 'yesterday' },
+      eventName: name,
+      eventId: randomUUID(),
+      visitorId: 'v',
+      clientTimestamp: 'yesterday',
       properties,
     })
     const counted = async () =>
@@ -344,7 +347,10 @@ export const describeIngestion = (start: () => Promise<Constellation>): void => 
     expect([mixed.status, mixed.body]).toEqual([
       200,
       {
-        ...{ accepted: 1, failed: 2, queued: 0, processed: true },
+        accepted: 1,
+        failed: 2,
+        queued: 0,
+        processed: true,
         errors: [warningOf(0, 'second', eventId), warningOf(2, 'third', own)],
       },
     ])

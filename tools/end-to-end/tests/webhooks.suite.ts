@@ -194,7 +194,9 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
     })
     expect(await deliveriesOf(id)).toHaveLength(1)
     const { body: weaker } = await manage('POST', 'api-keys', {
-      ...{ name: 'editor', kind: 'sec', scopes: ['manage:write'] },
+      name: 'editor',
+      kind: 'sec',
+      scopes: ['manage:write'],
     })
     const as = { headers: { 'X-API-Key': `${weaker.key}` } }
     const path = `/api/projects/${waymark.projectId}/webhooks/${id}/deliveries`
@@ -210,7 +212,11 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
     const { secret } = await newWebhook({ topics: ['email.sent', 'email.bounced'] })
     const eventName = `mailed-${randomUUID()}`
     const trigger = await manage('POST', 'email-triggers', {
-      ...{ name: 'Mailed', eventName, subject: 'Hello', html: '<p>Hello</p>', status: 'active' },
+      name: 'Mailed',
+      eventName,
+      subject: 'Hello',
+      html: '<p>Hello</p>',
+      status: 'active',
     })
     expect(trigger.status).toBe(201)
     const visitorId = `v-${randomUUID()}`

@@ -41,7 +41,9 @@ const withTemplates = (objects: readonly KubernetesObject[]): KubernetesObject[]
     const { templates = {} } = object.spec as { templates?: Record<string, Template[]> }
     const made = Object.entries(TEMPLATES).flatMap(([list, kind]) =>
       (templates[list] ?? []).map(({ name, spec }) => ({
-        ...{ apiVersion: 'v1', kind, spec },
+        apiVersion: 'v1',
+        kind,
+        spec,
         metadata: { name: `${object.kind} ${object.metadata.name}, ${name}` },
       })),
     )

@@ -146,8 +146,15 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
   it('gives each workload the secrets that it uses, and no others', () => {
     const connection = (...keys: string[]) => keys.map((key) => `waymark-connections/${key}`)
     const ofStores = connection(
-      ...['DATABASE_URL', 'REDIS_URL', 'REDIS_USERNAME', 'REDIS_PASSWORD', 'REDIS_SENTINEL_PASSWORD'],
-      ...['KAFKA_BROKERS', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD', 'OTEL_EXPORTER_OTLP_HEADERS'],
+      'DATABASE_URL',
+      'REDIS_URL',
+      'REDIS_USERNAME',
+      'REDIS_PASSWORD',
+      'REDIS_SENTINEL_PASSWORD',
+      'KAFKA_BROKERS',
+      'KAFKA_SASL_USERNAME',
+      'KAFKA_SASL_PASSWORD',
+      'OTEL_EXPORTER_OTLP_HEADERS',
     )
     const ofClickHouse = [...connection('CLICKHOUSE_URL'), 'waymark-clickhouse/CLICKHOUSE_PASSWORD']
     const more: Record<string, string[]> = {
@@ -164,7 +171,8 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       topics: connection('KAFKA_BROKERS', 'KAFKA_SASL_USERNAME', 'KAFKA_SASL_PASSWORD'),
       demo: [
         ...connection('DATABASE_URL'),
-        ...['waymark-setup/DATABASE_PASSWORD', 'waymark-setup/DATABASE_USERNAME'],
+        'waymark-setup/DATABASE_PASSWORD',
+        'waymark-setup/DATABASE_USERNAME',
       ],
     }
     for (const { name, pod } of ofWaymark) {

@@ -11,7 +11,9 @@ await runService('erase-archive', env, async ({ scope, log, signal }) => {
   const { db, store } = await openArchiveAndDatabase('erase-archive', env, scope)
   let [files, events] = [0, 0]
   const erase = createArchiveEraser({
-    ...{ db, store, log },
+    db,
+    store,
+    log,
     onFile: (erased) => {
       files++
       events += erased

@@ -39,7 +39,11 @@ export const openArchiveAndDatabase = async (
   if (postgres) scope.onStop('postgres', () => postgres.stop())
   const url = postgres?.url ?? databaseUrl(readConfig({ database: databaseConfig }, env).database)
   const db = openDatabase({
-    ...{ url, poolSize: 2, applicationName, statementTimeoutMs: STATEMENT_TIMEOUT_MS, onError: () => {} },
+    url,
+    poolSize: 2,
+    applicationName,
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+    onError: () => {},
   })
   scope.onStop('database', () => db.close())
   return { db, store: archive.store }

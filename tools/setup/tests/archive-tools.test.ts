@@ -42,8 +42,11 @@ describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => 
   const run = async (command: string, env: NodeJS.ProcessEnv = {}) => {
     const started = startProcess(process.execPath, [path.join(import.meta.dirname, `../src/${command}.ts`)], {
       env: {
-        ...{ PATH: process.env.PATH, DATABASE_URL: database.url, ARCHIVE_S3_BUCKET: server.bucket },
-        ...{ ARCHIVE_S3_ENDPOINT: server.endpoint, ARCHIVE_S3_ACCESS_KEY_ID: server.accessKeyId },
+        PATH: process.env.PATH,
+        DATABASE_URL: database.url,
+        ARCHIVE_S3_BUCKET: server.bucket,
+        ARCHIVE_S3_ENDPOINT: server.endpoint,
+        ARCHIVE_S3_ACCESS_KEY_ID: server.accessKeyId,
         ARCHIVE_S3_SECRET_ACCESS_KEY: server.secretAccessKey,
         ...env,
       },

@@ -39,7 +39,10 @@ export const useList = <T>(
 /** A list of rows that are already loaded. */
 export const wholeList = <T>(rows: readonly T[]): List<T> => ({
   rows,
-  ...{ isPending: false, error: null, hasNextPage: false, isFetchingNextPage: false },
+  isPending: false,
+  error: null,
+  hasNextPage: false,
+  isFetchingNextPage: false,
   refetch: () => undefined,
   fetchNextPage: () => undefined,
 })

@@ -30,7 +30,9 @@ export const useUrlState = <Name extends string>(): [
     const follows = last.path === path && at - last.at < ONE_STEP_MS
     if (!replace) last = { path, at }
     void navigate({
-      ...{ to: '.', search: Object.fromEntries(next) as never, resetScroll: false },
+      to: '.',
+      search: Object.fromEntries(next) as never,
+      resetScroll: false,
       replace: replace || follows,
     })
   }

@@ -113,8 +113,11 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
           <CodeBlock
             label="Command that redeems a code"
             text={curlCommand('/api/v1/coupons/redeem', 'key with the scope coupons:redeem', {
-              ...{ code: '<a code of a pool>', userId: 'user-1', orderId: 'order-1' },
-              ...{ amount: 4990, currency: 'EUR' },
+              code: '<a code of a pool>',
+              userId: 'user-1',
+              orderId: 'order-1',
+              amount: 4990,
+              currency: 'EUR',
             })}
           />
         </EmptyState>

@@ -55,7 +55,8 @@ export const Dashboards = () => {
               ),
             },
             {
-              ...{ title: 'Insights', align: 'right' },
+              title: 'Insights',
+              align: 'right',
               sort: ({ insightIds }) => insightIds.length,
               cell: ({ insightIds }) => formatNumber(insightIds.length),
             },

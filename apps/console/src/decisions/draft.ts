@@ -210,7 +210,8 @@ const contentsOf = ({ name, holdout, fallbackVariant, variants, rules, metrics }
 export const editOf = (decision?: Decision): Edit => {
   const draft = decision ? draftOf(decision) : emptyDraft()
   return {
-    ...{ draft, original: draft },
+    draft,
+    original: draft,
     version: decision?.version ?? 0,
     contents: decision ? contentsOf(decision) : '',
   }

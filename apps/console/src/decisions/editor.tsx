@@ -28,7 +28,8 @@ export const NewDecision = () => {
         <DecisionEditor
           onDone={({ key }) =>
             void navigate({
-              ...{ to: '/p/$projectId/decisions/$key', params: { projectId, key } },
+              to: '/p/$projectId/decisions/$key',
+              params: { projectId, key },
               ignoreBlocker: true,
             })
           }

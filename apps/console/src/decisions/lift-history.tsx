@@ -24,7 +24,11 @@ export const LiftHistory = ({ label, history }: { label: string; history: readon
       variants.flatMap((name, color) => {
         const points = history.map((point) => point.variants.find(({ variant }) => variant === name))
         const line = (what: string, values: (number | null)[], dashed: boolean) => ({
-          ...{ label: `${name}${what}`, values, color, dashed, format: formatPercent },
+          label: `${name}${what}`,
+          values,
+          color,
+          dashed,
+          format: formatPercent,
         })
         return [
           line(

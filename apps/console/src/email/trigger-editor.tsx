@@ -50,7 +50,8 @@ export const TriggerEditor = ({
           ) as Promise<EmailTrigger>)
     },
     {
-      ...{ done: 'Trigger saved', quiet: true },
+      done: 'Trigger saved',
+      quiet: true,
       onDone: (saved) => {
         setChanged(false)
         onDone(saved)

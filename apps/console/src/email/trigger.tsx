@@ -49,7 +49,8 @@ export const Trigger = () => {
         <TriggerEditor
           onDone={(made) =>
             void navigate({
-              ...{ to: '/p/$projectId/email/$id', params: { projectId, id: made.id } },
+              to: '/p/$projectId/email/$id',
+              params: { projectId, id: made.id },
               ignoreBlocker: true,
             })
           }

@@ -41,7 +41,9 @@ export const FunnelBars = ({ result: { query, range, data } }: Props) => {
                 className="min-w-0 rounded text-left font-medium break-words hover:underline"
                 onClick={() =>
                   show({
-                    ...{ title: `${step.eventName} in this time`, eventName: step.eventName, ...range },
+                    title: `${step.eventName} in this time`,
+                    eventName: step.eventName,
+                    ...range,
                     filters: query.steps[index]?.filters ?? [],
                   })
                 }
@@ -89,7 +91,9 @@ export const FunnelResult = ({ result }: Props) => {
           text={formatNumber(step.people)}
           onClick={() =>
             show({
-              ...{ title: `${step.eventName} in this time`, eventName: step.eventName, ...range },
+              title: `${step.eventName} in this time`,
+              eventName: step.eventName,
+              ...range,
               filters: query.steps[index]?.filters ?? [],
             })
           }

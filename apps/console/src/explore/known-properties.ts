@@ -71,7 +71,8 @@ export const usePropertyValues = (property: string, eventName: string | undefine
     enabled: property !== '',
     queryFn: async ({ signal }) => {
       const query = {
-        ...{ property, limit: 50 },
+        property,
+        limit: 50,
         ...(eventName && { eventName }),
         ...(contains && { q: contains }),
       }

@@ -45,11 +45,19 @@ export const layoutPaths = ({
   })
   const line = sankeyLinkHorizontal()
   return {
-    ...{ width, height },
+    width,
+    height,
     nodes: drawn.nodes
       .slice(0, nodes.length)
       .map(({ id, step, name, value = 0, x0 = 0, x1 = 0, y0 = 0, y1 = 0 }) => ({
-        ...{ id, step, name, people: value, x: x0, y: y0, width: x1 - x0, height: Math.max(2, y1 - y0) },
+        id,
+        step,
+        name,
+        people: value,
+        x: x0,
+        y: y0,
+        width: x1 - x0,
+        height: Math.max(2, y1 - y0),
       })),
     links: drawn.links.slice(0, links.length).map((link) => {
       const [from, to] = [link.source as Node, link.target as Node]

@@ -66,7 +66,9 @@ const People = ({ point: { eventName, from, to, filters = [] } }: { point: Point
         params: {
           path: { projectId },
           query: {
-            ...{ limit: 200, from, to },
+            limit: 200,
+            from,
+            to,
             ...(eventName && { eventName }),
             ...(filters.length > 0 && { filters: JSON.stringify(filters) }),
             ...cursor,

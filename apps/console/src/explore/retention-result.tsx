@@ -81,8 +81,10 @@ export const RetentionTable = ({ result }: Props) => {
           text={formatNumber(cohort.size)}
           onClick={() =>
             show({
-              ...{ title: `${query.startEvent}, ${text(cohort.at)}`, eventName: query.startEvent },
-              ...{ from: cohort.at < range.from ? range.from : cohort.at, to: endOf(cohort) },
+              title: `${query.startEvent}, ${text(cohort.at)}`,
+              eventName: query.startEvent,
+              from: cohort.at < range.from ? range.from : cohort.at,
+              to: endOf(cohort),
             })
           }
         />

@@ -33,25 +33,33 @@ const requests: {
   trends: (projectId, body, signal) =>
     unwrap(
       api.POST('/api/projects/{projectId}/analytics/trends', {
-        ...{ params: { path: { projectId } }, body, signal },
+        params: { path: { projectId } },
+        body,
+        signal,
       }),
     ),
   funnel: (projectId, body, signal) =>
     unwrap(
       api.POST('/api/projects/{projectId}/analytics/funnel', {
-        ...{ params: { path: { projectId } }, body, signal },
+        params: { path: { projectId } },
+        body,
+        signal,
       }),
     ),
   retention: (projectId, body, signal) =>
     unwrap(
       api.POST('/api/projects/{projectId}/analytics/retention', {
-        ...{ params: { path: { projectId } }, body, signal },
+        params: { path: { projectId } },
+        body,
+        signal,
       }),
     ),
   paths: (projectId, body, signal) =>
     unwrap(
       api.POST('/api/projects/{projectId}/analytics/paths', {
-        ...{ params: { path: { projectId } }, body, signal },
+        params: { path: { projectId } },
+        body,
+        signal,
       }),
     ),
 }

@@ -88,7 +88,8 @@ const SaveForm = <K extends Kind>({
       return made
     },
     {
-      ...{ quiet: true, done: ({ name }) => `${name} saved` },
+      quiet: true,
+      done: ({ name }) => `${name} saved`,
       onDone: ({ id }) => setSearch({ insight: id, open: '' }, { replace: true }),
     },
   )

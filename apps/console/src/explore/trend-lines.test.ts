@@ -4,8 +4,14 @@ import { bucketRange, lineFilters, trendLines } from './trend-lines.ts'
 
 type Found = Results['trends']['series'][number]
 const found = (fields: Partial<Found>): Found => ({
-  ...{ series: 0, eventName: null, metric: 'events', group: null, other: false, currency: null },
-  ...{ total: 0, values: [0, 0] },
+  series: 0,
+  eventName: null,
+  metric: 'events',
+  group: null,
+  other: false,
+  currency: null,
+  total: 0,
+  values: [0, 0],
   ...fields,
 })
 const BUCKETS = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']

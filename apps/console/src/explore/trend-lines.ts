@@ -52,7 +52,14 @@ export const trendLines = (query: Queries['trends'], data: Trends): TrendLine[] 
     used.set(name, count)
     return {
       label: count === 1 ? name : `${name} (${count})`,
-      ...{ total, values, previousTotal, previousValues, series, group, other, currency },
+      total,
+      values,
+      previousTotal,
+      previousValues,
+      series,
+      group,
+      other,
+      currency,
       format: (value) =>
         currency === null
           ? Number.isInteger(value)

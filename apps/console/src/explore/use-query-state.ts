@@ -29,7 +29,11 @@ export const useQueryState = <K extends Kind>(kind: K): QueryState<K> => {
     return { query: parsed, range: chosen, validQuery: validQueryOf(kind, parsed) }
   }, [kind, key])
   return {
-    ...{ kind, query, range, validQuery, insightId: search.insight },
+    kind,
+    query,
+    range,
+    validQuery,
+    insightId: search.insight,
     change: (change) => set(formatQuery(kind, { ...query, ...change })),
     // The interval of a trend follows its range until another is selected.
     setRange: (next) => set({ ...formatRange(next), ...(kind === 'trends' && { interval: '' }) }),

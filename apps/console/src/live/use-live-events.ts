@@ -117,7 +117,8 @@ export const useLiveEvents = (
   return {
     list:
       limit === undefined ? { ...list, rows } : { ...list, rows: rows.slice(0, limit), hasNextPage: false },
-    ...{ isStreaming, skipped },
+    isStreaming,
+    skipped,
   }
 }
 

@@ -21,7 +21,9 @@ export const SegmentPeople = ({ condition }: { condition: Condition }) => {
         signal.throwIfAborted()
         return unwrap(
           api.POST('/api/projects/{projectId}/segments/preview', {
-            ...{ params: { path: { projectId } }, body: { condition: JSON.parse(text) }, signal },
+            params: { path: { projectId } },
+            body: { condition: JSON.parse(text) },
+            signal,
           }),
         )
       }),

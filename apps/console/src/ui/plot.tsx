@@ -72,7 +72,9 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
       }
       chart = new UPlot(
         {
-          ...{ width: element.clientWidth, height, legend: { show: false } },
+          width: element.clientWidth,
+          height,
+          legend: { show: false },
           cursor: { y: false, points: { size: 8 }, drag: { setScale: false, x: false, y: false } },
           axes: [
             {
@@ -108,7 +110,9 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
           series: [
             {},
             ...lines.map(({ label: name, color, dashed }) => ({
-              ...{ label: name, stroke: lineColor(color), width: 2 },
+              label: name,
+              stroke: lineColor(color),
+              width: 2,
               points: { show: x.length <= MAX_POINTS && !dashed, size: 5 },
               ...(dashed && { dash: [5, 5], width: 1.5 }),
               ...(lines.length === 1 && { fill: `${lineColor(color)}1f` }),

@@ -98,7 +98,9 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
         data: rows
           .map(({ key, types, share, lastSeen }) => ({
             name: propertyNameOf('properties', [key]),
-            ...{ types, share, lastSeen: timeText(lastSeen) },
+            types,
+            share,
+            lastSeen: timeText(lastSeen),
           }))
           .filter(({ name }) => isUsable(name)),
       },
@@ -107,7 +109,10 @@ export const analyticsRoutes = ({ projectRoute, runQuery: run, clock }: Manageme
   projectRoute(listPropertyValues, async ({ projectId, request, query: parameters }) => {
     const { property, q, eventName, limit, ...times } = parameters
     const query = {
-      ...{ projectId, ...readOptionalRange(times, clock()), eventName, limit },
+      projectId,
+      ...readOptionalRange(times, clock()),
+      eventName,
+      limit,
       property: readProperty('property', property),
       contains: q,
     }

@@ -39,7 +39,9 @@ export const groupRows = (
     .map(([key, { group, other, currency }]): GroupNumbers => {
       const before = earlier && (earlier.get(key) ?? zeros())
       return {
-        ...{ group, other, currency },
+        group,
+        other,
+        currency,
         ...(current.get(key) ?? zeros()),
         ...(before && { previousTotal: before.total, previousValues: before.values }),
       }

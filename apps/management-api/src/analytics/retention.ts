@@ -11,7 +11,10 @@ export const readRetention = (request: RetentionRequest): Omit<RetentionQuery, '
   const cohorts = readBuckets(interval, timeZone, range, MAX_RETENTION_COHORTS)
   const later = bucketsAfter(interval, timeZone, cohorts.at(-1) ?? range.from, periods + 1)
   return {
-    ...{ ...range, startEvent, returnEvent, periods },
+    ...range,
+    startEvent,
+    returnEvent,
+    periods,
     bounds: [...cohorts, ...later],
     cohorts: cohorts.length,
   }

@@ -121,8 +121,15 @@ export const apiKeyRoutes = ({ projectRoute, db, clock, quotas }: ManagementDeps
       } = found
       const created = await tx.apiKey.create({
         data: {
-          ...{ projectId, name, kind, scopes, validationMode, allowedOrigins, requestsPerMinute },
-          ...{ environment, expiresAt },
+          projectId,
+          name,
+          kind,
+          scopes,
+          validationMode,
+          allowedOrigins,
+          requestsPerMinute,
+          environment,
+          expiresAt,
           id: uuidv7(),
           keyId,
           ownerId,

@@ -28,24 +28,25 @@ export const createPool = (
     requireWithinQuota(quotas, 'couponCodes', used.codes + pool.size, 'size')
     const id = uuidv7()
     await client.query(CREATE, [
-      ...[
-        id,
-        projectId,
-        pool.name,
-        pool.kind,
-        pool.status,
-        pool.prefix,
-        pool.alphabet,
-        pool.length,
-        pool.size,
-      ],
-      ...[pool.generated ?? 0, JSON.stringify(pool.discount), pool.startsAt ?? null, pool.expiresAt ?? null],
-      ...[
-        pool.perProfileLimit ?? null,
-        pool.maxRedemptions ?? null,
-        pool.rules && JSON.stringify(pool.rules),
-      ],
-      ...[pool.stackable ?? false, pool.budgetAmount ?? null, pool.budgetCurrency ?? null],
+      id,
+      projectId,
+      pool.name,
+      pool.kind,
+      pool.status,
+      pool.prefix,
+      pool.alphabet,
+      pool.length,
+      pool.size,
+      pool.generated ?? 0,
+      JSON.stringify(pool.discount),
+      pool.startsAt ?? null,
+      pool.expiresAt ?? null,
+      pool.perProfileLimit ?? null,
+      pool.maxRedemptions ?? null,
+      pool.rules && JSON.stringify(pool.rules),
+      pool.stackable ?? false,
+      pool.budgetAmount ?? null,
+      pool.budgetCurrency ?? null,
     ])
     await client.query('INSERT INTO coupon.pool_counts (pool_id) VALUES ($1)', [id])
     if (code && (await insertCoupons(client, { id, projectId }, [code])).length === 0)

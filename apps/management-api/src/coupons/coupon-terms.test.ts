@@ -6,7 +6,10 @@ import { type PoolTerms, storedTerms } from './coupon-terms.ts'
 const percent: Discount = { type: 'percent', value: 10 }
 const euros: Discount = { ...percent, currency: 'EUR' }
 const terms = (values: Partial<PoolTerms>): PoolTerms => ({
-  ...{ discount: euros, rules: null, budgetAmount: null, ...values },
+  discount: euros,
+  rules: null,
+  budgetAmount: null,
+  ...values,
 })
 const fieldOf = (values: Partial<PoolTerms>): string | undefined => {
   try {
@@ -67,13 +70,13 @@ describe('the terms of a pool', () => {
 
 describe('a change of a pool', () => {
   const pool = {
-    ...{
-      startsAt: null,
-      expiresAt: null,
-      discount: { type: 'percent', value: 10, currency: 'EUR' },
-      rules: { minimumAmount: 1 },
-    },
-    ...{ budgetAmount: null, budgetCurrency: 'EUR', count: { granted: 1n } },
+    startsAt: null,
+    expiresAt: null,
+    discount: { type: 'percent', value: 10, currency: 'EUR' },
+    rules: { minimumAmount: 1 },
+    budgetAmount: null,
+    budgetCurrency: 'EUR',
+    count: { granted: 1n },
   }
 
   it('is checked together with what does not change', () => {

@@ -297,7 +297,13 @@ const keepVersion = async (
     {
       key: `${projectId}:${decisionId}`,
       value: {
-        ...{ v: 1, projectId, decisionId, decisionKey, version, change, status },
+        v: 1,
+        projectId,
+        decisionId,
+        decisionKey,
+        version,
+        change,
+        status,
         changedBy: { kind: actor.kind, id: actor.id },
         at: row.updatedAt.toISOString(),
       },

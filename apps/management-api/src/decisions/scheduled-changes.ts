@@ -50,8 +50,13 @@ export const scheduledChangeRoutes = ({ projectRoute, db, clock }: ManagementDep
         await forgetFinished(tx, decisionId)
         return tx.scheduledChange.create({
           data: {
-            ...{ id: uuidv7(), projectId, decisionId, at, change: body.change as Prisma.InputJsonObject },
-            ...{ scheduledByKind: actor.kind, scheduledById: actor.id },
+            id: uuidv7(),
+            projectId,
+            decisionId,
+            at,
+            change: body.change as Prisma.InputJsonObject,
+            scheduledByKind: actor.kind,
+            scheduledById: actor.id,
           },
         })
       })

@@ -78,7 +78,10 @@ export const emailPreviewRoutes = ({
       const trigger = await find(projectId, id)
       if (!isEmailAddress(to)) throw unprocessable('to', 'email', 'must be an email address', to)
       await requireAllowed(rateLimiter, {
-        ...{ bucket: 'email-test', key: projectId, limit: TESTS_PER_MINUTE, windowMs: 60_000 },
+        bucket: 'email-test',
+        key: projectId,
+        limit: TESTS_PER_MINUTE,
+        windowMs: 60_000,
         message: 'Too many requests',
       })
       const context = contextOf(trigger.eventName, {

@@ -49,7 +49,9 @@ export const environmentRoutes = ({ projectRoute, db, clock }: ManagementDeps): 
       const now = new Date(clock())
       const bound = await tx.apiKey.findFirst({
         where: {
-          ...{ projectId, environment: key, revokedAt: null },
+          projectId,
+          environment: key,
+          revokedAt: null,
           OR: [{ expiresAt: null }, { expiresAt: { gt: now } }],
         },
         select: { name: true },

@@ -65,7 +65,10 @@ export const deadLetterRoutes = ({ projectRoute, db, bus, clock }: ManagementDep
       const unknownIds = body.ids?.filter((id) => parseId(id) === undefined) ?? []
       if (ids?.length === 0) requireFound(undefined)
       const query: DeadLetterQuery = {
-        ...{ projectId, topic, group, open: true },
+        projectId,
+        topic,
+        group,
+        open: true,
         from: from === undefined ? undefined : dateOfTime(from),
         to: to === undefined ? undefined : dateOfTime(to),
         ids,

@@ -68,7 +68,11 @@ export const createCreateLinks =
       }
       const chosen = link.code !== undefined
       candidates.push({
-        ...{ index, id: uuidv7(), chosen, domainId, values: checked.values },
+        index,
+        id: uuidv7(),
+        chosen,
+        domainId,
+        values: checked.values,
         passwordHash: link.password ? await passwords.hash(link.password) : null,
         code: link.code ?? generateCode(),
       })

@@ -35,7 +35,13 @@ export const statsRoutes = ({ projectRoute, runQuery, clock }: ManagementDeps): 
     const rows = await runQuery({ projectId, request, from, to }, (queryStore) =>
       queryStore((store) =>
         store.measureTrend({
-          ...{ projectId, metric, eventName, includeBots, from, to, buckets },
+          projectId,
+          metric,
+          eventName,
+          includeBots,
+          from,
+          to,
+          buckets,
           filters: [],
           breakdown: groupBy && BREAKDOWNS[groupBy],
           maxGroups: MAX_GROUPS,
@@ -43,7 +49,9 @@ export const statsRoutes = ({ projectRoute, runQuery, clock }: ManagementDeps): 
       ),
     )
     const body: StatsView = {
-      ...{ metric, interval, groupBy: groupBy ?? null },
+      metric,
+      interval,
+      groupBy: groupBy ?? null,
       from: timeText(from),
       to: timeText(to),
       buckets: buckets.map(timeText),

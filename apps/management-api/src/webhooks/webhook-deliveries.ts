@@ -95,7 +95,10 @@ export const webhookDeliveryRoutes = ({ projectRoute, db, clock, rateLimiter }: 
     projectRoute(testWebhook, async ({ projectId, id }) => {
       const webhook = await find(projectId, id)
       await requireAllowed(rateLimiter, {
-        ...{ bucket: 'webhook-test', key: projectId, limit: TESTS_PER_MINUTE, windowMs: 60_000 },
+        bucket: 'webhook-test',
+        key: projectId,
+        limit: TESTS_PER_MINUTE,
+        windowMs: 60_000,
         message: 'Too many requests',
       })
       const deliveryId = uuidv7()

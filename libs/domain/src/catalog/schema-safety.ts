@@ -106,13 +106,26 @@ export const partsOf = (schema: unknown): number => {
 
 /** Number of parts of a keyword. */
 const COMPILE_COSTS: Readonly<Record<string, number>> = {
-  ...{ format: 3, pattern: 3, contains: 4, propertyNames: 4, $ref: 2, if: 2, uniqueItems: 2 },
+  format: 3,
+  pattern: 3,
+  contains: 4,
+  propertyNames: 4,
+  $ref: 2,
+  if: 2,
+  uniqueItems: 2,
 }
 
 /** Additional steps of keywords. */
 const KEYWORD_COSTS: Readonly<Record<string, number>> = {
-  ...{ format: 20, pattern: 20, uniqueItems: 20, multipleOf: 20, contains: 10, propertyNames: 10 },
-  ...{ unevaluatedProperties: 20, unevaluatedItems: 20, dependentRequired: 5 },
+  format: 20,
+  pattern: 20,
+  uniqueItems: 20,
+  multipleOf: 20,
+  contains: 10,
+  propertyNames: 10,
+  unevaluatedProperties: 20,
+  unevaluatedItems: 20,
+  dependentRequired: 5,
 }
 
 /** Maximum steps of a schema per value, with references resolved. */

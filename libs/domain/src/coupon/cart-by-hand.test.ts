@@ -124,7 +124,9 @@ describe("a shop's cart of 100 lines", () => {
       return { discountAmount: BigInt(discountAmount), items: shares.map(BigInt), shippingDiscountAmount }
     }
     const expected = ({ discountAmount, items }: HandResult) => ({
-      ...{ discountAmount, items, shippingDiscountAmount: 0 },
+      discountAmount,
+      items,
+      shippingDiscountAmount: 0,
     })
     expect(ofItems(0)).toEqual(expected(euros))
     expect(ofItems(1)).toEqual({

@@ -7,11 +7,15 @@ import { type Cart, type CartPool, isCountable, type Shopper } from './cart-rule
 import { returnedDiscount } from './returned-discount.ts'
 
 const item = (sku: string, quantity: number, unitAmount: number, category?: string): CartItem => ({
-  ...{ sku, quantity, unitAmount },
+  sku,
+  quantity,
+  unitAmount,
   ...(category !== undefined && { category }),
 })
 const cartOf = (items: readonly CartItem[], shippingAmount = 0): Cart => ({
-  ...{ currency: 'EUR', items, shippingAmount },
+  currency: 'EUR',
+  items,
+  shippingAmount,
 })
 const coupon = (discount: Discount, more: Partial<CartPool> & { code?: string } = {}): CartCoupon => {
   const { code = 'CODE', ...pool } = more

@@ -110,7 +110,11 @@ describe('coupons of an order that are redeemed one after another', () => {
     const one: CartCoupon = {
       code: 'X2',
       pool: {
-        ...{ id: 'a', discount: { type: 'percent', value: 10 }, rules: null, stackable: true, budget: null },
+        id: 'a',
+        discount: { type: 'percent', value: 10 },
+        rules: null,
+        stackable: true,
+        budget: null,
       },
     }
     const cart = { currency: 'EUR', items: [mug], shippingAmount: 0 }

@@ -5,7 +5,13 @@ import { createDecider } from './decide.ts'
 import { countingIdOf, inEnvironment } from './environment.ts'
 
 const rule = (id: string, condition: unknown = null) => ({
-  ...{ id, description: null, condition, prerequisites: [], rollout: 100, variant: 'on', split: null },
+  id,
+  description: null,
+  condition,
+  prerequisites: [],
+  rollout: 100,
+  variant: 'on',
+  split: null,
 })
 const counting = (event: string) => ({ '>': [{ var: `counts.${event}.7d` }, 1] })
 const decision = (change: Partial<Decision> = {}, key = 'd'): Decision => ({
@@ -16,7 +22,12 @@ const decision = (change: Partial<Decision> = {}, key = 'd'): Decision => ({
   version: 1,
   ...change,
   definition: {
-    ...{ name: null, description: null, holdout: 0, frequencyCap: null, schedule: null, salt: 's' },
+    name: null,
+    description: null,
+    holdout: 0,
+    frequencyCap: null,
+    schedule: null,
+    salt: 's',
     exclusionGroup: null,
     variants: [
       { key: 'off', value: 0, couponPoolId: null },

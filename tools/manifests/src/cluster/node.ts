@@ -159,7 +159,10 @@ export const startNode = async (cluster: Cluster, places: Places, daemons: Daemo
   await until('the node is ready', READY_MS, async () => {
     daemons.check()
     const ready = await cluster.kubectl([
-      ...['get', 'node', NODE, '--output'],
+      'get',
+      'node',
+      NODE,
+      '--output',
       'jsonpath={.status.conditions[?(@.type=="Ready")].status}',
     ])
     return ready === 'True'

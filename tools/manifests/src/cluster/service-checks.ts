@@ -47,8 +47,13 @@ export const waitUntilReady = async (cluster: Cluster, note: Note): Promise<void
 /** The installation that the Job `demo` has described in a Secret. */
 export const readInstallation = async (cluster: Cluster, url: string): Promise<Installation> => {
   const encoded = await cluster.kubectl([
-    ...['get', 'secret', 'waymark-demo', '--namespace', NAMESPACE],
-    ...['--output', 'jsonpath={.data.demo\\.json}'],
+    'get',
+    'secret',
+    'waymark-demo',
+    '--namespace',
+    NAMESPACE,
+    '--output',
+    'jsonpath={.data.demo\\.json}',
   ])
   const { apiKey, projectId } = JSON.parse(Buffer.from(encoded, 'base64').toString('utf8'))
   return { url, apiKey, projectId }
