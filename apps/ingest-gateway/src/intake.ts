@@ -159,12 +159,28 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       // A backfill is sent long after its events happened, so its send time corrects nothing.
       const sentAt = backfill ? null : sentAtOfClient
       const config = await eventConfigOf(projectConfigs, projectId)
-      const mode = validationModeOf(sender.validationMode, config.settings)
       const turns = new LoopTurns()
       await config.prepare('ingestion', namesIn(rawEvents), turns)
       const generatedIds = await idsFor(rawEvents, config, { ...options, sync })
       const receivedAtMs = clock()
-      const receivedAt = new Date(receivedAtMs).toISOString()
+      const newEventId = (): string => anEventId(receivedAtMs)
+      const batch: Batch = {
+        sender,
+        backfill,
+        config,
+        mode: validationModeOf(sender.validationMode, config.settings),
+        budget: new WorkBudget(),
+        receivedAt: new Date(receivedAtMs).toISOString(),
+        context: {
+          receivedAtMs,
+          sentAt,
+          newEventId: generatedIds === undefined ? newEventId : repeating(generatedIds.ids, newEventId),
+          // The size of a message is checked before its event is read.
+          mayExceedSize: messages === undefined && options.bodyBytes > MAX_EVENT_BYTES,
+          isHistory: backfill,
+          ...(sentAtProblem && { sentAtProblem }),
+        },
+      }
       const intake: Intake = {
         records: [],
         places: [],
@@ -174,87 +190,23 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
         generatedIds,
       }
       const lackingId: number[] = []
-      let generated = 0
-      const newEventId = (): string => {
-        if (generatedIds === undefined) return anEventId(receivedAtMs)
-        const id = generatedIds.ids[generated] ?? anEventId(receivedAtMs)
-        generatedIds.ids[generated++] = id
-        return id
-      }
-      // The size of a message is checked before its event is read.
-      const mayExceedSize = messages === undefined && options.bodyBytes > MAX_EVENT_BYTES
-      const contextOfAll: AcceptanceContext = {
-        receivedAtMs,
-        sentAt,
-        newEventId,
-        mayExceedSize,
-        isHistory: backfill,
-        ...(sentAtProblem && { sentAtProblem }),
-      }
-
-      const budget = new WorkBudget()
       for (const [index, raw] of rawEvents.entries()) {
         if (turns.isOver()) await turns.next()
-        budget.startItem()
         const message = messages?.[index]
-        const context =
-          message === undefined ? contextOfAll : contextOfMessage(contextOfAll, message, backfill)
-        if (backfill && !hasUsableId(raw) && isConversionWithoutId(raw, context, config, budget)) {
-          if (message) message.refuse(MISSING_ID)
-          else lackingId.push(index)
-          continue
-        }
-        const result = acceptEvent(raw, context)
-        if (!result.accepted) {
-          const { eventName, problem } = result
-          message?.refuse(problem)
-          intake.invalid.push({ index, rawSample: sampleOf(raw), reason: reasonOf(problem) })
-          intake.problems.push({ index, eventName, errors: [problem] })
-          continue
-        }
-        const { event } = result
-        const { conversions, warnings: ofMetering } = meterEvent(
-          event,
-          config.selectorsFor(event.eventName),
-          budget,
-        )
-        const doubts = ofMetering.length > 0 ? result.warnings.concat(ofMetering) : result.warnings
-        const { violations, warnings } = validateEvent(event, doubts, mode, config, budget)
-        const client = message ? message.client : clientOf(event.properties, sender)
-        const receipt = { receivedAt, sentAt: context.sentAt, client, backfill, warnings, conversions }
-        const isRejected = violations.length > 0
-        const record = ingestRecordOf(
-          message && !isRejected ? withContext(event, message.contextProperties) : event,
-          config,
-          receipt,
-        )
-        if (violations.length + warnings.length > 0)
-          intake.problems.push({ index, eventName: event.eventName, errors: violations.concat(warnings) })
-        const [violation] = violations
-        if (violation) {
-          intake.rejected.push({ v: 1, id: uuidv7(), record, errors: violations, rejectedAt: receivedAt })
-          intake.invalid.push({
-            index,
-            rawSample: sampleOf(raw),
-            reason: `schema_violation: ${reasonOf(violation)}`,
-          })
-        } else {
-          intake.records.push(record)
-          intake.places.push(index)
+        const outcome = judge(raw, message, batch)
+        if (outcome.is === 'accepted') addAccepted(intake, index, outcome)
+        else if (outcome.is === 'rejected') addRejected(intake, index, raw, outcome, batch.receivedAt)
+        else {
+          message?.refuse(outcome.problem)
+          if (outcome.is === 'malformed') addMalformed(intake, index, raw, outcome)
+          else if (!message) lackingId.push(index)
         }
       }
       intake.rejected.push(...(refused?.() ?? []))
       if (lackingId.length > 0)
         throw new AppError('bad_request', 'MISSING_EVENT_ID', { affectedIndices: lackingId })
-      if (messages === undefined && intake.records.length + intake.rejected.length === 0) {
-        const { invalid, problems } = intake
-        throw new AppError('bad_request', 'No event is structurally valid', {
-          accepted: 0,
-          failed: invalid.length,
-          invalid,
-          ...(sync && { errors: problems }),
-        })
-      }
+      if (messages === undefined && intake.records.length + intake.rejected.length === 0)
+        throw noneIsValid(intake, sync)
       return intake
     },
 
@@ -266,6 +218,119 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
     forgetIds: async (generatedIds: Intake['generatedIds']): Promise<void> => {
       if (generatedIds) await cache.delete(generatedIds.name)
     },
+  }
+}
+
+/** What the events of a request are checked with. */
+type Batch = {
+  sender: Sender
+  backfill: boolean
+  config: ProjectConfig
+  mode: ValidationMode
+  budget: WorkBudget
+  receivedAt: string
+  /** That of events without a message. */
+  context: AcceptanceContext
+}
+
+type Checked = {
+  eventName: string
+  record: IngestRecord
+  violations: readonly ValidationItem[]
+  warnings: readonly ValidationItem[]
+}
+type Malformed = { is: 'malformed'; eventName: EventErrors['eventName']; problem: ValidationItem }
+type Outcome =
+  | ({ is: 'accepted' } & Checked)
+  /** By the catalog, in the mode `enforce`. */
+  | ({ is: 'rejected' } & Checked)
+  | Malformed
+  /** A conversion of a backfill. */
+  | { is: 'lacking an id'; problem: ValidationItem }
+
+/** Checks one event by structure, catalog and metering selectors. */
+const judge = (raw: unknown, message: MessageDetails | undefined, batch: Batch): Outcome => {
+  const { sender, backfill, config, mode, budget, receivedAt } = batch
+  budget.startItem()
+  const context = message === undefined ? batch.context : contextOfMessage(batch.context, message, backfill)
+  if (backfill && !hasUsableId(raw) && isConversionWithoutId(raw, context, config, budget))
+    return { is: 'lacking an id', problem: MISSING_ID }
+  const result = acceptEvent(raw, context)
+  if (!result.accepted) return { is: 'malformed', eventName: result.eventName, problem: result.problem }
+
+  const { event } = result
+  const { eventName } = event
+  const { conversions, warnings: ofMetering } = meterEvent(event, config.selectorsFor(eventName), budget)
+  const doubts = ofMetering.length > 0 ? result.warnings.concat(ofMetering) : result.warnings
+  const { violations, warnings } = validateEvent(event, doubts, mode, config, budget)
+  const client = message ? message.client : clientOf(event.properties, sender)
+  const receipt = { receivedAt, sentAt: context.sentAt, client, backfill, warnings, conversions }
+  if (violations.length > 0)
+    return { is: 'rejected', eventName, record: ingestRecordOf(event, config, receipt), violations, warnings }
+  const complete = message ? withContext(event, message.contextProperties) : event
+  return {
+    is: 'accepted',
+    eventName,
+    record: ingestRecordOf(complete, config, receipt),
+    violations,
+    warnings,
+  }
+}
+
+const addAccepted = (intake: Intake, index: number, checked: Checked): void => {
+  addProblems(intake, index, checked)
+  intake.records.push(checked.record)
+  intake.places.push(index)
+}
+
+const addRejected = (
+  intake: Intake,
+  index: number,
+  raw: unknown,
+  checked: Checked,
+  rejectedAt: string,
+): void => {
+  const { record, violations } = checked
+  addProblems(intake, index, checked)
+  intake.rejected.push({ v: 1, id: uuidv7(), record, errors: [...violations], rejectedAt })
+  const reason = violations.map(reasonOf)[0] ?? ''
+  intake.invalid.push({ index, rawSample: sampleOf(raw), reason: `schema_violation: ${reason}` })
+}
+
+const addMalformed = (
+  intake: Intake,
+  index: number,
+  raw: unknown,
+  { eventName, problem }: Malformed,
+): void => {
+  intake.invalid.push({ index, rawSample: sampleOf(raw), reason: reasonOf(problem) })
+  intake.problems.push({ index, eventName, errors: [problem] })
+}
+
+const addProblems = (
+  { problems }: Intake,
+  index: number,
+  { eventName, violations, warnings }: Checked,
+): void => {
+  if (violations.length + warnings.length > 0)
+    problems.push({ index, eventName, errors: violations.concat(warnings) })
+}
+
+const noneIsValid = ({ invalid, problems }: Intake, sync: boolean): AppError =>
+  new AppError('bad_request', 'No event is structurally valid', {
+    accepted: 0,
+    failed: invalid.length,
+    invalid,
+    ...(sync && { errors: problems }),
+  })
+
+/** Generates ids, first those of an earlier request. It adds new ones to `ids`. */
+const repeating = (ids: string[], newEventId: () => string): (() => string) => {
+  let generated = 0
+  return () => {
+    const id = ids[generated] ?? newEventId()
+    ids[generated++] = id
+    return id
   }
 }
 
