@@ -17,7 +17,7 @@ export type Begun = {
   next: string | null
 }
 
-type Claimed = Omit<Begun, 'providerId'> & {
+export type Claimed = Omit<Begun, 'providerId'> & {
   /** When the browser was sent to the provider. */
   startedAt: Date
 }

@@ -17,8 +17,8 @@ import type { ManagementDeps } from '../management-deps.ts'
 import type { OidcDeps } from './oidc-deps.ts'
 import { ownedTenant } from './owned-tenant.ts'
 import type { OidcProvider } from './provider-clients.ts'
+import { redirectUriOf } from './provider-flow.ts'
 import { mappingsOf } from './role-mappings.ts'
-import { redirectUriOf } from './sign-in-routes.ts'
 
 /** Providers that a tenant may name per hour: the configuration of each is requested. */
 const CHECKS_PER_HOUR = 60
