@@ -7,10 +7,38 @@ import { writeTransaction } from '../http/write-transaction.ts'
 import { lockQuota, type Quotas, quotaLock, requireWithinQuota } from '../quotas.ts'
 import type { PoolValues } from './coupon-pool-values.ts'
 
-const CREATE = `
-  INSERT INTO coupon.pools (id, project_id, name, kind, status, prefix, alphabet, length, size, generated, discount,
-    starts_at, expires_at, per_profile_limit, max_redemptions, rules, stackable, budget_amount, budget_currency)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`
+/** A row of `coupon.pools`, by the names of its columns. */
+const rowOf = (id: string, projectId: string, pool: PoolValues['pool']) => ({
+  id,
+  project_id: projectId,
+  name: pool.name,
+  kind: pool.kind,
+  status: pool.status,
+  prefix: pool.prefix,
+  alphabet: pool.alphabet,
+  length: pool.length,
+  size: pool.size,
+  generated: pool.generated ?? 0,
+  discount: JSON.stringify(pool.discount),
+  starts_at: pool.startsAt ?? null,
+  expires_at: pool.expiresAt ?? null,
+  per_profile_limit: pool.perProfileLimit ?? null,
+  max_redemptions: pool.maxRedemptions ?? null,
+  rules: pool.rules && JSON.stringify(pool.rules),
+  stackable: pool.stackable ?? false,
+  budget_amount: pool.budgetAmount ?? null,
+  budget_currency: pool.budgetCurrency ?? null,
+})
+
+const insertPool = async (
+  client: Pick<ClientBase, 'query'>,
+  row: ReturnType<typeof rowOf>,
+): Promise<void> => {
+  const columns = Object.keys(row)
+  const parameters = columns.map((_column, index) => `$${index + 1}`)
+  const text = `INSERT INTO coupon.pools (${columns.join(', ')}) VALUES (${parameters.join(', ')})`
+  await client.query(text, Object.values(row))
+}
 
 /**
  * Stores a pool, with the coupon of a shared one, and resolves to its id.
@@ -27,27 +55,7 @@ export const createPool = (
     requireWithinQuota(quotas, 'couponPools', used.pools + 1)
     requireWithinQuota(quotas, 'couponCodes', used.codes + pool.size, 'size')
     const id = uuidv7()
-    await client.query(CREATE, [
-      id,
-      projectId,
-      pool.name,
-      pool.kind,
-      pool.status,
-      pool.prefix,
-      pool.alphabet,
-      pool.length,
-      pool.size,
-      pool.generated ?? 0,
-      JSON.stringify(pool.discount),
-      pool.startsAt ?? null,
-      pool.expiresAt ?? null,
-      pool.perProfileLimit ?? null,
-      pool.maxRedemptions ?? null,
-      pool.rules && JSON.stringify(pool.rules),
-      pool.stackable ?? false,
-      pool.budgetAmount ?? null,
-      pool.budgetCurrency ?? null,
-    ])
+    await insertPool(client, rowOf(id, projectId, pool))
     await client.query('INSERT INTO coupon.pool_counts (pool_id) VALUES ($1)', [id])
     if (code && (await insertCoupons(client, { id, projectId }, [code])).length === 0)
       throw unprocessable('code', 'unique', 'is a coupon of the project already')
