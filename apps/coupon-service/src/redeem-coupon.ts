@@ -1,4 +1,4 @@
-import { type ClientDevice, storeUnavailable } from '@waymark/contracts'
+import { type ClientDevice, REDEMPTION_LOCK_TIMEOUT_MS, storeUnavailable } from '@waymark/contracts'
 import { type Commit, type Database, retryConflicts } from '@waymark/database'
 import { redemptionEventId, refusalOf } from '@waymark/domain'
 import { findShopper, resolveProfiles } from '@waymark/pipeline'
@@ -36,9 +36,6 @@ import { stateRefusalOf, withCounts } from './state-refusal.ts'
 export type Redeemer = { projectId: string; device: ClientDevice; hidesProfile?: boolean }
 /** The idempotency key of a request, the kind of its API key and a hash of its body. */
 type Idempotency = Pick<IdempotentRequest, 'key' | 'keyKind' | 'requestHash'>
-
-/** How long a request waits for concurrent redemptions, in ms, before the answer is 503. */
-const LOCK_TIMEOUT_MS = 2_000
 
 /**
  * Redeems the coupons of a request, all of them or none. All changes and the stored answer are one transaction. Locks are
@@ -118,7 +115,7 @@ export const createRedeemCoupon = ({
           if (!idempotency) return { ...(await work(commit)), replayed: false }
           return answerOnce({ client, commit }, { projectId, ...idempotency, at }, () => work())
         },
-        { lockTimeoutMs: LOCK_TIMEOUT_MS },
+        { lockTimeoutMs: REDEMPTION_LOCK_TIMEOUT_MS },
       )
 
     return retryConflicts(async () => {

@@ -1,4 +1,4 @@
-import { type Log, storeUnavailable, within } from '@waymark/contracts'
+import { CACHE_READ_TIMEOUT_MS, type Log, storeUnavailable, within } from '@waymark/contracts'
 import { LRUCache } from 'lru-cache'
 
 /** A cached value. `readAt` is when it was read, in ms by the cache's clock, or `-Infinity` when that is unknown. */
@@ -43,7 +43,6 @@ export type ReadThroughCacheOptions<V, Context extends unknown[] = []> = {
 type Entry<V> = CachedValue<V> & { usableUntil: number; retryAt: number }
 
 const REFRESH_TIMEOUT_MS = 1_000
-const READ_TIMEOUT_MS = 3_500
 /** After a failed read, the same key is not read again for this long. */
 const RETRY_COOLDOWN_MS = 1_000
 /** How long a key is known to have no value. */
@@ -65,7 +64,7 @@ export const createReadThroughCache = <V extends object, Context extends unknown
   staleWhileRefreshing = false,
   maxStaleMs = Number.POSITIVE_INFINITY,
   refreshTimeoutMs = REFRESH_TIMEOUT_MS,
-  readTimeoutMs = READ_TIMEOUT_MS,
+  readTimeoutMs = CACHE_READ_TIMEOUT_MS,
   max,
   maxMissing = 10_000,
   now,

@@ -203,6 +203,7 @@ export type {
   QueuedRecord,
 } from './records/ingest-record.ts'
 export type { DeadLetter, RejectedEvent } from './records/quarantine-records.ts'
+export * from './request-budget.ts'
 export { requireNoProblems, requireValid } from './require-valid.ts'
 export { dateOfTime, EARLIEST_MS, parseRfc3339, utcOfTime } from './rfc3339.ts'
 export { MAX_ID_LENGTH, OWN_EVENT_ID_PREFIX } from './schema-parts.ts'

@@ -1,6 +1,6 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import type { Log } from '@waymark/contracts'
+import { type Log, PUBLISH_DEADLINE_MS } from '@waymark/contracts'
 import kafkajs, { type Producer } from 'kafkajs'
 import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
 import { createKafkaClients, type KafkaClient, type KafkaConnection } from './clients.ts'
@@ -41,12 +41,11 @@ type KafkaProducer = {
 const MAX_BATCH_BYTES = 900_000
 // Records that arrive while a batch is being sent share the next one anyway.
 const LINGER_MS = 1
-const DEADLINE_MS = 4_000
 
 /** Creates a producer. It connects when first needed and recovers from failures by itself. */
 export const createKafkaProducer = (
   connection: KafkaConnection,
-  { deadlineMs = DEADLINE_MS, lingerMs = LINGER_MS, compression = 'zstd' }: KafkaProducerOptions,
+  { deadlineMs = PUBLISH_DEADLINE_MS, lingerMs = LINGER_MS, compression = 'zstd' }: KafkaProducerOptions,
   log: Log,
 ): KafkaProducer => {
   // Another copy may have been loaded since the start.

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError, MAX_TURN_WAIT_MS } from '@waymark/contracts'
 
 /** Whose work it is. Work of the process itself has no owner. */
 export type WorkOwner = {
@@ -77,7 +77,6 @@ export type FairQueue<Name extends string = 'default'> = {
 }
 
 const MAX_WAITING = 1_000
-const MAX_WAIT_MS = 4_000
 const RETRY_AFTER_S = 2
 
 type Waiting = { projectId: string; start(release: Release): void }
@@ -92,7 +91,7 @@ type Turns = Map<string, Waiting[]>
 export const createFairQueue = <Name extends string = 'default'>(
   options: FairQueueOptions<Name>,
 ): FairQueue<Name> => {
-  const { capacity, maxWaiting = MAX_WAITING, maxWaitMs = MAX_WAIT_MS } = options
+  const { capacity, maxWaiting = MAX_WAITING, maxWaitMs = MAX_TURN_WAIT_MS } = options
   const { maxWaitingPerTenant = Math.ceil(maxWaiting / 2) } = options
   const shares = createShares(options)
   const lanes = new Map<Name, Map<string, Turns>>(shares.names.map((name) => [name, new Map()]))

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '@waymark/contracts'
+import { type Log, PUBLISH_DEADLINE_MS } from '@waymark/contracts'
 import pg from 'pg'
 import { BusUnavailableError } from '../port.ts'
 import { type AppendedRecord, insertRecords, lockLog, type PartitionEnd, readEnds } from './log-queries.ts'
@@ -8,7 +8,6 @@ import { type AppendedRecord, insertRecords, lockLog, type PartitionEnd, readEnd
 type Pending = { records: readonly AppendedRecord[]; resolve: () => void; reject: (error: Error) => void }
 
 const MAX_ROWS_PER_COMMIT = 5_000
-const WRITE_DEADLINE_MS = 4_000
 // Longer, because the database cache may be cold at the start.
 const OPEN_DEADLINE_MS = 60_000
 const DISCONNECT_TIMEOUT_MS = 500
@@ -26,13 +25,13 @@ export const createAppender = (databaseUrl: string, log: Log) => {
   let closed = false
 
   // The connection that inserts also holds the lock, so that both are lost together.
-  const connect = async (readEndsWithinMs = WRITE_DEADLINE_MS): Promise<pg.Client> => {
+  const connect = async (readEndsWithinMs = PUBLISH_DEADLINE_MS): Promise<pg.Client> => {
     if (client) return client
     const fresh = new pg.Client({
       connectionString: databaseUrl,
       application_name: 'waymark-log',
       connectionTimeoutMillis: 3_000,
-      query_timeout: WRITE_DEADLINE_MS,
+      query_timeout: PUBLISH_DEADLINE_MS,
     })
     fresh.on('error', (error) => {
       log.warn({ err: error }, 'Event log lost its database connection')

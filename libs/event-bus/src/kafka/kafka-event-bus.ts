@@ -1,3 +1,4 @@
+import { PUBLISH_DEADLINE_MS } from '@waymark/contracts'
 import { createKafkaClients, createKafkaProducer, type KafkaConnection } from '@waymark/kafka-client'
 import { createDelivery, DEFAULT_BATCH_RECORDS, type DeliveryDeps, deadLettersTo } from '../delivery.ts'
 import { type EventBus, publishing } from '../port.ts'
@@ -17,7 +18,6 @@ export type KafkaOptions = KafkaConnection & {
   onLag?: (where: { group: string; topic: string; partition: number }, records: number | undefined) => void
 }
 
-export const PUBLISH_DEADLINE_MS = 4_000
 const LAG_DEADLINE_MS = 3_000
 const MAX_FETCH_BYTES_PER_PARTITION = 1_048_576
 

@@ -1,6 +1,6 @@
-import type { ConsumerGroup, Log } from '@waymark/contracts'
+import { type ConsumerGroup, type Log, PUBLISH_DEADLINE_MS } from '@waymark/contracts'
 import { connectAdmin, createKafkaClients } from '@waymark/kafka-client'
-import { type KafkaOptions, PUBLISH_DEADLINE_MS } from './kafka-event-bus.ts'
+import type { KafkaOptions } from './kafka-event-bus.ts'
 
 const CONNECTION_MS = 10_000
 const CONNECT_WITHIN_MS = 30_000

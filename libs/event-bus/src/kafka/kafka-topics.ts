@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log, Topic } from '@waymark/contracts'
+import { type Log, PUBLISH_DEADLINE_MS, type Topic } from '@waymark/contracts'
 import { connectAdmin, createKafkaClients } from '@waymark/kafka-client'
 import kafkajs, { type Admin } from 'kafkajs'
-import { type KafkaOptions, PUBLISH_DEADLINE_MS } from './kafka-event-bus.ts'
+import type { KafkaOptions } from './kafka-event-bus.ts'
 
 // Long, because the first handshake of a broker that has just started is slow.
 const CONNECTION_MS = 10_000

@@ -1,13 +1,12 @@
-import { ingestRecords } from '@waymark/contracts'
+import { BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS, ingestRecords, REQUEST_DEADLINE_MS } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
 import { BusUnavailableError, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createMemoryLog } from '@waymark/testing'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { BUS_DEADLINE_MS, createIngestQueue, ENQUEUE_DEADLINE_MS } from './ingest-queue.ts'
+import { createIngestQueue } from './ingest-queue.ts'
 
 /** The time that a request may spend on its key and configuration before the queue, in ms. */
 const BEFORE_MS = 1_000
-const REQUEST_DEADLINE_MS = 4_600
 
 const never = () => new Promise<never>(() => {})
 

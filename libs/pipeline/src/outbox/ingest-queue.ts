@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Log, type Topic, within } from '@waymark/contracts'
+import {
+  BUS_DEADLINE_MS,
+  ENQUEUE_DEADLINE_MS,
+  type Log,
+  SPOOL_DEADLINE_MS,
+  type Topic,
+  within,
+} from '@waymark/contracts'
 import { type Database, isTransient } from '@waymark/database'
 import {
   BusUnavailableError,
@@ -33,12 +40,6 @@ export type IngestQueue = {
 const LANE = 'ingest-spool'
 /** How long the bus or the spool is not used after a failure, in ms. */
 const RETRY_COOLDOWN_MS = 1_500
-/** Time for the bus, in ms. */
-export const BUS_DEADLINE_MS = 2_500
-/** Time for the bus and the spool together, in ms. A request may spend a second on its key first, and has 4.6 s. */
-export const ENQUEUE_DEADLINE_MS = 3_500
-/** Time for the spool before the bus is tried instead, in ms. */
-const SPOOL_DEADLINE_MS = 2_000
 /** Most records in the spool, approximately, to bound its disk space. */
 const MAX_SPOOLED = 5_000_000
 /** When a row has waited this long, the relay does not keep up, in ms. */

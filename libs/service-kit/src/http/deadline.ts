@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http'
-import { type AppError, type Endpoint, storeUnavailable } from '@waymark/contracts'
+import {
+  type AppError,
+  type Endpoint,
+  LONG_REQUEST_DEADLINE_MS,
+  REQUEST_DEADLINE_MS,
+  storeUnavailable,
+} from '@waymark/contracts'
 import type { HttpRequest } from './request.ts'
-
-/** Deadline of an answer, in ms. Below the promised 5 s, because timers of a busy process fire late. */
-const DEADLINE_MS = 4_600
-/** Deadline of operations with `takesLong`, in ms: the statement timeout of the database. */
-const LONG_DEADLINE_MS = 35_000
 
 /** Extends the deadline of a request by `extraMs`, for a large request. */
 export const extendDeadline = ({ deadline }: HttpRequest, extraMs: number): void => {
@@ -49,7 +50,7 @@ export const startDeadline = (
   { message, deadline, onEnd }: HttpRequest,
   response: ServerResponse,
   onTimeout: (error: AppError) => void,
-  deadlineMs = takesLong ? LONG_DEADLINE_MS : DEADLINE_MS,
+  deadlineMs = takesLong ? LONG_REQUEST_DEADLINE_MS : REQUEST_DEADLINE_MS,
 ): void => {
   const expire = (): void => {
     if (response.headersSent) return
