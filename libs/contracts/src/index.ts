@@ -129,6 +129,8 @@ export {
   type Answers,
   defineOperation,
   type Endpoint,
+  MAX_BODY_PART_CHARACTERS,
+  MAX_BODY_PART_VALUES,
   MAX_BODY_VALUES,
   missingCredentials,
   type Operation,

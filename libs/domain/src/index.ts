@@ -136,7 +136,9 @@ export type { SplitGroup } from './experiment/sample-ratio.ts'
 export {
   chargeWork,
   currentWork,
+  currentWorkEnder,
   ownerOfProject,
+  requireOngoingWork,
   runAsProcess,
   runAsWork,
   type WorkKind,
@@ -188,6 +190,7 @@ export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingestion/inges
 export { canonicalJson } from './json/canonical-json.ts'
 export { holdsNumberOutOfRange, isDeeperThan, parseClientJson } from './json/client-json.ts'
 export { createPatch, type PatchOperation } from './json/json-patch.ts'
+export { JsonLimitError, parseInPieces } from './json/json-pieces.ts'
 export { withIntegersAsText } from './json/number-source.ts'
 export { isAllowedOrigin, isOriginPattern } from './key/allowed-origin.ts'
 export { generateApiKey, parseApiKey, scopeAllows, secretMatches } from './key/api-key.ts'

@@ -6,10 +6,13 @@ import {
   createCouponPool,
   createDecision,
   createEventDefinition,
+  createLink,
   createLinks,
   createMeteringSelector,
   decide,
+  evaluateFlags,
   exportEvents,
+  getLinkQrCode,
   getProfileTimeline,
   importCoupons,
   inferEventSchema,
@@ -17,11 +20,13 @@ import {
   listEventDefinitions,
   listEvents,
   listProfiles,
+  MAX_BODY_PART_VALUES,
   MAX_BODY_VALUES,
   MAX_SELECTORS_PER_EVENT,
   type Operation,
   previewDecision,
   previewEmail,
+  resolveLink,
   streamEvents,
   trackEvents,
   updateEventDefinition,
@@ -257,8 +262,35 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
       { eventName: 'huge', visitorId: 'v', properties: { list: repeated({}, 300_000) } },
     ].map((body) => prepare(trackEvents, { body }))
     await expectNoDelay(async () => {
-      for (const body of bodies) await expectStatus(400, body())
+      for (const body of bodies) await expectStatus(413, body())
     })
+  })
+
+  it('by JSON that is slow to parse', async () => {
+    const mib = 1024 * 1024
+    const filled = (item: string, bytes: number, most = MAX_BODY_VALUES) =>
+      `[${Array(Math.min(most, Math.floor(bytes / (item.length + 1))))
+        .fill(item)
+        .join(',')}]`
+    const event = (properties: string) => `{"eventName":"slow","visitorId":"v","properties":${properties}}`
+    const events = (bytes: number) => [
+      // An id of 64 bits has the others parsed one by one, and U+0000 has them searched.
+      `{"events":${filled(event('{"a":12345678901234567891}'), bytes)}}`,
+      `{"events":${filled(event('{"a":"\\u0000"}'), bytes)}}`,
+      `{"events":${filled('12345678901234567', bytes)}}`,
+      `{"events":[1e400,${filled('1'.repeat(199), bytes).slice(1)}}`,
+      `{"events":["${`${'1'.repeat(199)}x`.repeat(bytes / 200)}"]}`,
+      `{"events":${'['.repeat(15_000)}${']'.repeat(15_000)}}`,
+      `{"events":["${',1.'.repeat(bytes / 3 - 100)}"]}`,
+    ]
+    const requests = [
+      ...events(mib - 100).map((body) => prepare(trackEvents, { body })),
+      ...events(10 * mib - 100).map((body) => prepare(backfillEvents, { body })),
+    ]
+    for (const request of requests)
+      await expectNoDelay(async () => {
+        expect([200, 202, 400, 413]).toContain((await request()).status)
+      })
   })
 
   it('by its backfills', async () => {
@@ -286,7 +318,7 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     ].map(backfill)
     const text = 'x'.repeat(1024 * 1024)
     const refused = [
-      { status: 400, request: backfill([event(0, { ...distinct(MAX_BODY_VALUES - 100), text })]) },
+      { status: 413, request: backfill([event(0, { ...distinct(MAX_BODY_PART_VALUES), text })]) },
       { status: 413, request: backfill([event(0, distinct(800_000))]) },
       { status: 413, request: backfill([event(0, { list: repeated(1, 5_000_000) })]) },
     ]
@@ -375,6 +407,46 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     })
   })
 
+  it('by evaluating many flags with long conditions', async () => {
+    const condition = (n: number) => ({
+      some: [
+        { var: 'context.items' },
+        { in: [`q${n}`, { cat: repeated({ var: '../../context.text' }, 20) }] },
+      ],
+    })
+    for (let n = 0; n < 80; n++) {
+      const variants = [
+        { key: 'on', value: true },
+        { key: 'off', value: false },
+      ]
+      const rules = [{ condition: condition(n), variant: 'on' }]
+      const body = { key: `flag-${n}`, status: 'active', variants, fallbackVariant: 'off', rules }
+      await expectStatus(201, send(createDecision, { body }))
+    }
+    const context = { targetingKey: 'v', items: repeated(1, 2_500), text: 'x'.repeat(22_000) }
+    const evaluate = prepare(evaluateFlags, { body: { context } })
+    await expectNoDelay(() => Promise.all(repeated(0, 30).map(() => expectStatus(200, evaluate()))))
+  })
+
+  it('by drawing QR codes', async () => {
+    const { text } = await expectStatus(
+      201,
+      send(createLink, { body: { destination: 'https://shop.example/' } }),
+    )
+    const params = { id: stringIn(JSON.parse(text), 'id') }
+    const draw = prepare(getLinkQrCode, { params, query: { format: 'png', size: '2048' } })
+    await expectNoDelay(async () => {
+      const answers = await Promise.all(repeated(0, 30).map(() => draw()))
+      // Those that do not fit into the queue are refused.
+      for (const { status } of answers) expect([200, 429]).toContain(status)
+    })
+  })
+
+  it('by long paths of short links', async () => {
+    const visit = prepare(resolveLink, { params: { code: `a${'.'.repeat(10_000)}b` } })
+    await expectNoDelay(() => Promise.all(repeated(0, 30).map(() => expectStatus(404, visit()))))
+  })
+
   it('by imports of coupons and links', async () => {
     const discount = { type: 'percent', value: 10 }
     const body = { name: 'Imported', kind: 'unique', discount }
@@ -397,7 +469,7 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
       repeated({ destination: long, targets: [{ device: 'mobile', destination: long }] }, 1_000),
       repeated({ destination: long, targets: Array.from({ length: 20 }, (_, n) => target(n)) }, 600),
       repeated({ destination: '-'.repeat(600), ...distinct(90) }, 1_000),
-      [{ destination: 'x'.repeat(1024 * 1024), ...distinct(MAX_BODY_VALUES - 10) }],
+      [{ destination: 'x'.repeat(700_000), ...distinct(MAX_BODY_PART_VALUES - 10) }],
     ].map((links) => prepare(createLinks, { body: { links } }))
     for (const request of [...files, ...bulks]) await expectNoDelay(() => expectStatus(200, request()))
   })

@@ -6,6 +6,7 @@ import { ErrorBody, Forbidden, RetryAfter, RetryAfterSeconds, Unprocessable } fr
 import {
   type Access,
   type Answer,
+  MAX_BODY_PART_VALUES,
   MAX_BODY_VALUES,
   missingCredentials,
   type Operation,
@@ -50,7 +51,9 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
     }),
     ...(body && {
       413: {
-        description: `The body is too large, or is over 1 MiB and holds more than ${MAX_BODY_VALUES} values`,
+        description:
+          `The body is too large, or is over 64 KiB and holds more than ${MAX_BODY_VALUES} values, or ` +
+          `${MAX_BODY_PART_VALUES} in one item of a list at its top`,
         schema: ErrorBody,
       },
       415: { description: 'The type or encoding of the body is not supported', schema: ErrorBody },
@@ -62,8 +65,9 @@ export const answersOf = (operation: Operation): Record<number, Answer> => {
       503: {
         description:
           managed && method !== 'get'
-            ? 'A store does not answer. Whether the change was made is unknown: read it before you repeat the request'
-            : 'A store or the queue does not answer; repeat later',
+            ? 'A store does not answer, or the service is busy. Whether the change was made is unknown: read it before you ' +
+              'repeat the request'
+            : 'A store or the queue does not answer, or the service is busy; repeat later',
         schema: retry,
       },
     }),

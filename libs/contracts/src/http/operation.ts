@@ -5,8 +5,12 @@ import { compileQueryValidator, compileValidator, type Validator } from '../vali
 import { closeObjects } from './close-objects.ts'
 import type { DeclaredEffect } from './effects.ts'
 
-/** Maximum values (members and items at any depth) of a JSON body over 1 MiB. More would take too long to parse. */
+/** Maximum values (members and items at any depth) of a JSON body over 64 KiB. More would take too long to parse. */
 export const MAX_BODY_VALUES = 100_000
+/** Maximum values of an item of a list at the top of such a body, and of what is beside the lists. */
+export const MAX_BODY_PART_VALUES = 20_000
+/** Maximum characters of these. */
+export const MAX_BODY_PART_CHARACTERS = 1024 * 1024
 
 /** The method and path of an operation. Parameters are in braces: `/s/{code}`. */
 export type Endpoint = {

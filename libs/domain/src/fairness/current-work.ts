@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { AppError } from '@waymark/contracts'
 import type { WorkOwner } from './fair-queue.ts'
 
 /**
@@ -7,7 +8,7 @@ import type { WorkOwner } from './fair-queue.ts'
  */
 export type WorkKind = 'sign-in' | 'ingestion' | 'read' | 'general'
 
-type Work = { owner: WorkOwner; kind: WorkKind }
+type Work = { owner: WorkOwner; kind: WorkKind; isOver?: boolean }
 
 const works = new AsyncLocalStorage<Work | undefined>()
 
@@ -30,4 +31,26 @@ export const runAsProcess = <T>(run: () => T): T => works.run(undefined, run)
 export const chargeWork = (owner: WorkOwner, kind: WorkKind): void => {
   const work = works.getStore()
   if (work) Object.assign(work, { owner, kind })
+}
+
+/** Returns what ends the current work, once its request was answered or its client has left. */
+export const currentWorkEnder = (): (() => void) => {
+  const work = works.getStore()
+  return () => {
+    if (work) work.isOver = true
+  }
+}
+
+const RETRY_AFTER_S = 1
+
+/**
+ * Call it between the parts of work whose size a client chooses, so that a request that was given up does not compete with
+ * its repetition.
+ * @throws AppError overloaded when the request of the current work was answered already or its client has left
+ */
+export const requireOngoingWork = (): void => {
+  if (works.getStore()?.isOver)
+    throw new AppError('overloaded', 'The request took too long and was given up', {
+      retryAfterSeconds: RETRY_AFTER_S,
+    })
 }

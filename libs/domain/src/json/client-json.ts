@@ -129,8 +129,9 @@ export const weightOf = (value: unknown, limit = Number.POSITIVE_INFINITY): numb
 /** Whether a JSON value weighs more than `limit`. */
 export const isHeavierThan = (value: unknown, limit: number): boolean => weightOf(value, limit) > limit
 
-// A number out of the range of a double has an exponent of three digits, or very many digits.
-const SUSPECT_NUMBER = /\d{200}|\de\+?\d{3}/i
+// A number out of the range of a double has an exponent of three digits, or very many digits. Only counted from the first
+// digit on, because counting from each takes as many steps as there are digits.
+const SUSPECT_NUMBER = /(?<!\d)\d{200}|\de\+?\d{3}/i
 
 /** Whether a JSON value contains a number out of the range of a double, which `JSON.parse` turns into `Infinity`. */
 export const holdsInfinity = (value: unknown): boolean => {

@@ -50,6 +50,13 @@ export const mergeMembers = (
   return merged
 }
 
+/** Appends the items of a parsed list to another one, with the source text of its numbers. */
+export const appendItems = (into: unknown[], from: readonly unknown[]): void => {
+  for (const [key, source] of lostDigits.get(from) ?? [])
+    noteSource(into, `${into.length + Number(key)}`, source)
+  for (const item of from) into.push(item)
+}
+
 const DECIMAL = /^-?(\d+)(?:\.(\d+))?(?:e([+-]?\d+))?$/i
 
 /** A decimal number without its sign and without zeros around its digits, so that equal numbers are equal text. */

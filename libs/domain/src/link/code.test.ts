@@ -79,4 +79,8 @@ describe('visitedCode', () => {
     'summer!?',
   ])('reads %j', (text) => expect(visitedCode(text)).toBe('summer'))
   it.each(['sum.mer', 'summer/x', 'summer%'])('leaves %j', (text) => expect(visitedCode(text)).toBe(text))
+  it('leaves what is longer than any code', () => {
+    const long = `a${'.'.repeat(15_000)}b`
+    expect(visitedCode(long)).toBe(long)
+  })
 })

@@ -11,8 +11,12 @@ export const LINK_CODE = /^[A-Za-z0-9_-]{3,64}$/
 // A dot or a bracket of the sentence around a link, and white space, which programs take for a part of it.
 const AROUND_A_LINK = /^\s+|[\s.,;:!?'"\u2019\u201d\u00bb)\]>]+$/gu
 
+/** No code with what programs add to it is longer, and the time of the pattern grows with the square of the length. */
+const MAX_VISITED_LENGTH = 200
+
 /** The code in the path of a visitor, without what programs add to a link in a text. */
-export const visitedCode = (text: string): string => text.replace(AROUND_A_LINK, '')
+export const visitedCode = (text: string): string =>
+  text.length > MAX_VISITED_LENGTH ? text : text.replace(AROUND_A_LINK, '')
 
 // Paths that the service or a proxy may need, and names that do not look like links.
 const RESERVED = new Set([

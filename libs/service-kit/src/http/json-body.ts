@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { AppError, MAX_BODY_VALUES } from '@waymark/contracts'
-import { holdsNumberOutOfRange, parseClientJson } from '@waymark/domain'
+import { AppError, MAX_BODY_PART_CHARACTERS, MAX_BODY_PART_VALUES, MAX_BODY_VALUES } from '@waymark/contracts'
+import { holdsNumberOutOfRange, JsonLimitError, parseClientJson, parseInPieces } from '@waymark/domain'
+import { LoopTurns } from '../loop-turns.ts'
 import { isForm, jsonOfForm } from './form-beacon.ts'
 import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
@@ -21,8 +21,8 @@ export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?:
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
- * @throws AppError unsupported_media_type for other types, payload_too_large above the limit or `MAX_BODY_VALUES` values,
- * request_timeout for a body that arrives too slowly, bad_request for invalid JSON or a number that is out of range
+ * @throws AppError unsupported_media_type for other types, payload_too_large above the limit or above those of a body that is
+ * parsed in pieces, request_timeout for a body that arrives too slowly, bad_request for invalid JSON or a number that is out of range
  */
 export const readJsonBody = async (
   request: HttpRequest,
@@ -33,10 +33,7 @@ export const readJsonBody = async (
   const bytes = await readBody(request, limit)
   const type = request.message.headers['content-type'] ?? ''
   const isOfForm = (options.text || options.anyType) && isForm(essenceOf(type))
-  const body = parseBody(isOfForm ? await jsonOfForm(bytes, type) : bytes, options)
-  // Lets other requests run between parsing and handling a large body.
-  if (body.bytes > COUNTED_BYTES) await nextTurn()
-  return body
+  return parseBody(isOfForm ? await jsonOfForm(bytes, type) : bytes, options)
 }
 
 const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json$/
@@ -65,8 +62,13 @@ const requireJson = (
   throw new AppError('unsupported_media_type', 'The body must be JSON, with Content-Type: application/json')
 }
 
-/** Only the values of larger bodies are counted, in bytes. Smaller ones are parsed fast enough. */
-const COUNTED_BYTES = 1024 * 1024
+/** Longer bodies are parsed in pieces, in bytes. Their values are limited. */
+const PARSED_AT_ONCE_BYTES = 64 * 1024
+const LIMITS = {
+  values: MAX_BODY_VALUES,
+  pieceValues: MAX_BODY_PART_VALUES,
+  pieceLength: MAX_BODY_PART_CHARACTERS,
+}
 
 const BYTE_ORDER_MARK = '\uFEFF'
 
@@ -76,53 +78,43 @@ const decodeUtf8 = (bytes: Buffer): string => {
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text
 }
 
-const parseBody = (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): JsonBody => {
-  if (bytes.length > COUNTED_BYTES && hasMoreValuesThan(MAX_BODY_VALUES, bytes))
-    throw new AppError(
-      'payload_too_large',
-      `The body holds more than ${MAX_BODY_VALUES} values (members and items); send them in several requests`,
-    )
+const parseBody = async (bytes: Buffer, { numbers = 'in range' }: JsonBodyOptions): Promise<JsonBody> => {
   const text = decodeUtf8(bytes)
-  const value = parse(text)
-  if (numbers === 'in range' && holdsNumberOutOfRange(text, value))
-    throw new AppError('bad_request', 'The body holds a number that is out of range')
-  return { value, raw: bytes, bytes: bytes.length, digest: () => hash('sha256', bytes, 'base64url') }
-}
-
-const parse = (text: string): unknown => {
+  const parse = (piece: string): unknown => {
+    const value = parseClientJson(piece)
+    if (numbers === 'in range' && holdsNumberOutOfRange(piece, value))
+      throw new AppError('bad_request', 'The body holds a number that is out of range')
+    return value
+  }
   try {
-    return parseClientJson(text)
-  } catch {
+    const value = bytes.length > PARSED_AT_ONCE_BYTES ? await parseInTurns(text, parse) : parse(text)
+    return { value, raw: bytes, bytes: bytes.length, digest: () => hash('sha256', bytes, 'base64url') }
+  } catch (error) {
+    if (error instanceof AppError) throw error
+    if (error instanceof JsonLimitError) throw exceeded(error)
     throw new AppError('bad_request', text.length === 0 ? 'The body is empty' : 'The body is not valid JSON')
   }
 }
 
-const codeOf = (sign: string): number => sign.charCodeAt(0)
-const [SPACE, QUOTE, BACKSLASH, COMMA] = [codeOf(' '), codeOf('"'), codeOf('\\'), codeOf(',')]
-const OPENING = new Set([codeOf('['), codeOf('{')])
-const CLOSING = new Set([codeOf(']'), codeOf('}')])
-
-/**
- * Whether JSON text contains more values (members and items at any depth) than `limit`, without parsing it. Counts commas
- * and the first value of each array and object.
- */
-export const hasMoreValuesThan = (limit: number, json: Uint8Array): boolean => {
-  let values = 0
-  let inString = false
-  let justOpened = false
-  for (let index = 0; index < json.length; index++) {
-    const byte = json[index] as number
-    if (inString) {
-      if (byte === BACKSLASH) index++
-      else if (byte === QUOTE) inString = false
-      continue
-    }
-    if (byte <= SPACE) continue
-    if (byte === COMMA) values++
-    else if (justOpened && !CLOSING.has(byte)) values++
-    if (values > limit) return true
-    inString = byte === QUOTE
-    justOpened = OPENING.has(byte)
+/** Parses a long text, and lets other requests run in between. */
+const parseInTurns = async (text: string, parse: (piece: string) => unknown): Promise<unknown> => {
+  const turns = new LoopTurns()
+  const pieces = parseInPieces(text, parse, LIMITS)
+  for (;;) {
+    const { done, value } = pieces.next()
+    if (done) return value
+    if (turns.isOver()) await turns.next()
   }
-  return false
 }
+
+const LIMITED = {
+  values: (limit: number) =>
+    `The body holds more than ${limit} values (members and items); send them in several requests`,
+  pieceValues: (limit: number) =>
+    `A part of the body holds more than ${limit} values (members and items); only a list at its top may hold more`,
+  pieceLength: (limit: number) =>
+    `A part of the body has more than ${limit} characters; only a list at its top may have more`,
+}
+
+const exceeded = ({ limited, limit }: JsonLimitError): AppError =>
+  new AppError('payload_too_large', LIMITED[limited](limit))
