@@ -167,7 +167,7 @@ describe.skipIf(!services)('an account', () => {
       it('was confirmed before: only sign-ins end', async () => {
         const { email, kept } = await setUp()
         const token = await deliver(email, 'verify_email')
-        expect((await post('verify-email', { token })).status).toBe(204)
+        expect((await post('verify-email', { token, password: PASSWORD })).status).toBe(204)
         const before = await kept()
         expect((await reset(await requestReset(email))).status).toBe(204)
         expect(await kept()).toEqual({ ...before, accessTokens: 0, sessions: 0 })
@@ -272,7 +272,7 @@ describe.skipIf(!services)('an account', () => {
   })
 
   describe('whose address is confirmed', () => {
-    const verify = (token: string) => post('verify-email', { token })
+    const verify = (token: string, password = PASSWORD) => post('verify-email', { token, password })
 
     it('gets an email when it registers, whose token confirms once and for 24 hours', async () => {
       const { browser, email } = await register()
@@ -296,6 +296,25 @@ describe.skipIf(!services)('an account', () => {
       // A confirmed address gets no further email.
       expect((await post('send-verification', {}, browser)).status).toBe(202)
       expect(await mailsTo(email, 'verify_email')).toEqual([])
+    })
+
+    it('was registered by someone else: the one who gets the email does not confirm what they set up', async () => {
+      const { browser, email, userId } = await register()
+      const token = await deliver(email, 'verify_email')
+      const stranger = await management.register()
+      for (const other of [management.browser(), stranger]) {
+        const refused = await post('verify-email', { token }, other)
+        expect(refused.status).toBe(403)
+        expect(await refused.json()).toMatchObject({ code: 'password_required' })
+      }
+      const wrong = await verify(token, `${PASSWORD}!`)
+      expect(wrong.status).toBe(422)
+      expect(await wrong.json()).toMatchObject({ errors: [{ field: 'password', rule: 'mismatch' }] })
+      const user = () => management.db.prisma.user.findUniqueOrThrow({ where: { id: userId } })
+      expect((await user()).emailVerifiedAt).toBeNull()
+      // With the session of the account no password is needed.
+      expect((await post('verify-email', { token }, browser)).status).toBe(204)
+      expect((await user()).emailVerifiedAt).toEqual(expect.any(Date))
     })
 
     it('can ask for another email', async () => {

@@ -299,7 +299,7 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
         }
         return undefined
       })
-    const confirmation = { token: await tokenFor('verify-email') }
+    const confirmation = { token: await tokenFor('verify-email'), password: joining.password }
     expect((await post('verify-email', confirmation)).status).toBe(204)
     expect((await post('verify-email', confirmation)).status).toBe(422)
 

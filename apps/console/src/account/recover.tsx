@@ -1,4 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { ApiError, api, unwrap } from '../api/client.ts'
 import { useUrlState } from '../api/url-state.ts'
@@ -95,12 +96,28 @@ export const ResetPassword = () => {
   )
 }
 
-/** The page of the link that confirms an address. A click confirms, because mail scanners open links. */
+const needsPassword = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'password_required'
+
+/**
+ * The page of the link that confirms an address. A click confirms, because mail scanners open links. In a browser that is
+ * not signed in to the account it asks for the password.
+ */
 export const VerifyEmail = () => {
   const [{ token = '' }] = useUrlState<'token'>()
-  const verify = useChange(() => unwrap(api.POST('/api/auth/verify-email', { body: { token } })), {
-    quiet: true,
-  })
+  const [asksPassword, setAsksPassword] = useState(false)
+  const verify = useChange(
+    async (password?: string) => {
+      try {
+        const body = { token, ...(password !== undefined && { password }) }
+        await unwrap(api.POST('/api/auth/verify-email', { body }))
+      } catch (error) {
+        if (needsPassword(error)) setAsksPassword(true)
+        throw error
+      }
+    },
+    { quiet: true },
+  )
   return (
     <AccountFrame
       title="Confirm your email address"
@@ -114,11 +131,38 @@ export const VerifyEmail = () => {
         incomplete
       ) : verify.isSuccess ? (
         <Notice>Your address is confirmed.</Notice>
+      ) : asksPassword ? (
+        <div className="flex flex-col gap-4">
+          <p>Enter the password that you chose when you created the account.</p>
+          <Form
+            submit="Confirm the address"
+            busy={verify.isPending}
+            error={needsPassword(verify.error) ? null : linkError(verify.error)}
+            names={['password']}
+            onSubmit={({ password = '' }) => verify.mutate(password)}
+          >
+            <Input
+              label="Password"
+              name="password"
+              type="password"
+              autoComplete="current-password"
+              required
+              autoFocus
+            />
+          </Form>
+          <p>
+            You did not create it, or forgot the password?{' '}
+            <Link to="/forgot-password" className={linkClass}>
+              Set a new password
+            </Link>
+            . This removes what was set up in the account before.
+          </p>
+        </div>
       ) : (
         <div className="flex flex-col gap-4">
           <p>Confirm that the address which received this link is yours.</p>
           {verify.error && <Notice tone="danger">{linkError(verify.error)?.message}</Notice>}
-          <Button look="primary" busy={verify.isPending} onClick={() => verify.mutate()}>
+          <Button look="primary" busy={verify.isPending} onClick={() => verify.mutate(undefined)}>
             Confirm the address
           </Button>
         </div>

@@ -10,7 +10,7 @@ const RESOLVE_INTERVAL_MS = 1_000
 type Tx = Prisma.TransactionClient
 type LinkKind = Extract<AccountMailKind, 'reset_password' | 'verify_email'>
 /** An emailed link that can be used: its row and its user. */
-type EmailedLink = { id: string; userId: string; email: string }
+type EmailedLink = { id: string; userId: string; email: string; passwordHash: string }
 
 /** Resolves requested password resets outside of their requests, so that the time of an answer reveals nothing. */
 export const passwordResetLoop = ({ db }: Pick<Platform, 'db'>): Loop =>
@@ -33,7 +33,8 @@ export const findEmailedLink = async (
       include: { user: true },
     }))
   if (!found?.user) throw linkNotValid()
-  return { id: found.id, userId: found.user.id, email: found.user.email }
+  const { id: userId, email, passwordHash } = found.user
+  return { id: found.id, userId, email, passwordHash }
 }
 
 /** Uses a link up. @throws AppError unprocessable when a concurrent request was first */

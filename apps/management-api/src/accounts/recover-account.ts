@@ -1,6 +1,7 @@
-import { forgotPassword, resetPassword, sendVerification, verifyEmail } from '@waymark/contracts'
+import { AppError, forgotPassword, resetPassword, sendVerification, verifyEmail } from '@waymark/contracts'
 import { comparableAddress } from '@waymark/domain'
 import type { Route } from '@waymark/service-kit'
+import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { queueAccountMail, requestPasswordReset } from './account-mail-queries.ts'
 import { claimEmailedLink, confirmAddress, endSignIns, findEmailedLink } from './account-mails.ts'
@@ -51,9 +52,17 @@ export const recoverAccountRoutes = ({
     return { status: 202 }
   }),
 
-  accountRoutes.open(verifyEmail, async ({ body: { token }, client }) => {
+  accountRoutes.open(verifyEmail, async ({ body: { token, password }, client }, findSession) => {
     await accountLimits.countSignIn(client.address)
     const link = await findEmailedLink({ db, clock }, 'verify_email', token)
+    const session = await findSession()
+    // Someone else may have registered the address: the one who gets the email must not confirm what they set up.
+    if (session?.kind !== 'session' || session.user.id !== link.userId) {
+      if (password === undefined) throw passwordRequired()
+      const check = () => passwords.verify(password, link.passwordHash)
+      if (!(await accountLimits.attempt(link.email, client.address, check)))
+        throw unprocessable('password', 'mismatch', 'is not the password of the account')
+    }
     await db.prisma.$transaction(async (tx) => {
       await claimEmailedLink(tx, link)
       await confirmAddress(tx, link.userId, new Date(clock()))
@@ -62,3 +71,11 @@ export const recoverAccountRoutes = ({
     return { status: 204 }
   }),
 ]
+
+const passwordRequired = (): AppError =>
+  new AppError(
+    'forbidden',
+    'Sign in to the account in this browser, or send its password. If you have not registered, set a new password: ' +
+      'POST /api/auth/forgot-password',
+    { code: 'password_required' },
+  )

@@ -40,7 +40,16 @@ const MailedToken = Type.String({
   description: 'The token of the link in the email.',
 })
 const PasswordReset = Type.Object({ token: MailedToken, password: NewPassword })
-const EmailVerification = Type.Object({ token: MailedToken })
+const EmailVerification = Type.Object({
+  token: MailedToken,
+  password: Type.Optional(
+    Type.String({
+      maxLength: 1_000,
+      writeOnly: true,
+      description: 'The password of the account. Not needed with its session.',
+    }),
+  ),
+})
 const PasswordChange = Type.Object({ currentPassword: GivenPassword, newPassword: NewPassword })
 
 export const SessionView = Type.Object({
@@ -237,12 +246,24 @@ export const verifyEmail = defineOperation({
   path: '/api/auth/verify-email',
   tag,
   summary: 'Confirm an address with the token of an email',
-  description: 'A used, expired or unknown token answers 422 with the field `token`.',
+  description:
+    'Needs the session of the account, or its `password`: whoever gets the email may not be the one who registered the ' +
+    'address. Without both the answer is 403 with `code: password_required`. The owner of an address that someone else has ' +
+    'registered sets a new password instead, which removes what was set up before. A used, expired or unknown token answers ' +
+    '422 with the field `token`.',
   access: { by: 'anyone' },
   management: true,
   limited: true,
   body: EmailVerification,
-  answers: { 204: { description: 'The address is confirmed' }, ...openAnswers },
+  answers: {
+    204: { description: 'The address is confirmed' },
+    ...openAnswers,
+    403: {
+      description:
+        'The request has neither the session nor the password of the account, or comes from a page of another site',
+      schema: Forbidden,
+    },
+  },
 })
 
 export const accountOperations = [

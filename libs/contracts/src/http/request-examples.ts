@@ -83,7 +83,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   completeLogin: { code: '287082' },
   reauthenticate: { password },
   confirmSecondFactor: { code: '287082' },
-  verifyEmail: { token: 'the token of the link in the email' },
+  verifyEmail: { token: 'the token of the link in the email', password },
   createProject: { name: 'Shop' },
   updateProject: { name: 'Shop' },
   changeMember: { role: 'editor' },

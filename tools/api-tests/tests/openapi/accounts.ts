@@ -214,7 +214,13 @@ export const accountExamples: Example[] = [
     operation: verifyEmail,
     good: async ({ signIn, emailedToken }) => {
       const token = await emailedToken('verify_email', await signIn())
-      return { key: null, body: { token } }
+      return { key: null, body: { token, password: PASSWORD } }
+    },
+    others: {
+      403: async ({ signIn, emailedToken }) => ({
+        key: null,
+        body: { token: await emailedToken('verify_email', await signIn()) },
+      }),
     },
   },
 
