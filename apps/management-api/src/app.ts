@@ -44,6 +44,7 @@ import { exportEventsRoute } from './events/export-events.ts'
 import { rejectedEventRoutes } from './events/rejected-events.ts'
 import { streamEventsRoute } from './events/stream-events.ts'
 import { createAccountRoutes } from './http/account-route.ts'
+import { checkingCallers } from './http/caller-queries.ts'
 import { createProjectRoute } from './http/project-route.ts'
 import { linkDomainRoutes } from './links/link-domains.ts'
 import { linkRoutes } from './links/link-routes.ts'
@@ -109,6 +110,7 @@ export const createManagementApi = (
   const deps: ManagementDeps = {
     ...platform,
     ...options,
+    db: checkingCallers(platform.db),
     sessions,
     auditLog,
     passwords: createPasswords({ queue: platform.passwordQueue }),

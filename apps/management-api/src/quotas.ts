@@ -27,7 +27,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   webhooks: 'webhooks',
 }
 
-type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw'>
+type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw' | '$queryRawUnsafe'>
 
 /**
  * Serializes creations that count against one quota of a project or tenant until the transaction ends, so that the count

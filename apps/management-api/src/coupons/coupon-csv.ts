@@ -8,6 +8,7 @@ import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { type Quotas, requireWithinQuota } from '../quotas.ts'
 import {
@@ -21,10 +22,10 @@ import { linesOf } from './coupon-lines.ts'
 import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
 /** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 3, total: 8, reclaims: true }
 
 /** Imports and exports the codes of a pool as CSV streams. */
-export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
+export const couponCsvRoutes = ({ projectRoute, db, quotas, steadyClock }: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
     requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
 
@@ -38,12 +39,13 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas }: ManagementDeps): R
     }),
     projectRoute(
       exportCoupons,
-      limitConcurrency(EXPORT_LIMITS, async ({ projectId, id, query: { bom } }) => {
+      limitConcurrency(EXPORT_LIMITS, async ({ projectId, id, query: { bom }, allowAgain }) => {
         const pool = await find(projectId, id)
+        const codes = whileAllowed(exportCodes(db.pool, pool), allowAgain, steadyClock)
         return {
           headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },
           type: 'text/csv; charset=utf-8',
-          stream: bom ? withBom(exportCodes(db.pool, pool)) : exportCodes(db.pool, pool),
+          stream: bom ? withBom(codes) : codes,
         }
       }),
     ),

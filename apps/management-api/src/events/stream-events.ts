@@ -1,6 +1,7 @@
-import { AppError, streamEvents } from '@waymark/contracts'
+import { streamEvents } from '@waymark/contracts'
 import { closeAtStop, type Route } from '@waymark/service-kit'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
+import { CHECK_MS, stillAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { createLiveEvents, type LiveReader } from './live-events.ts'
 
@@ -9,8 +10,6 @@ import { createLiveEvents, type LiveReader } from './live-events.ts'
  * ended for another tenant.
  */
 const STREAM_LIMITS = { perProject: 30, perTenant: 60, total: 200, what: 'event streams', reclaims: true }
-/** Interval of checks whether the reader is still authorized, in ms. */
-const CHECK_MS = 5_000
 /** Interval of keep-alive comments, in ms: proxies close idle connections. */
 const HEARTBEAT_MS = 15_000
 /** The delay before a browser reconnects, in ms. */
@@ -37,17 +36,6 @@ export const streamEventsRoute = ({
       }
     }),
   )
-}
-
-/** Whether the reader is still authorized. An unavailable store does not end the stream. */
-const stillAllowed = async (allow: () => Promise<unknown>): Promise<boolean> => {
-  try {
-    await allow()
-    return true
-  } catch (error) {
-    const refused = ['unauthorized', 'forbidden', 'not_found']
-    return !(error instanceof AppError && refused.includes(error.code))
-  }
 }
 
 async function* write(

@@ -19,6 +19,7 @@ import {
   type Route,
 } from '@waymark/service-kit'
 import type { Session, Sessions } from '../accounts/session-queries.ts'
+import { runAsCaller } from './caller-queries.ts'
 import { type CheckEffects, createCheckEffects, requireConstantEffects } from './reauthentication.ts'
 import { type Client, clientOf, type Parts, readParts } from './request-parts.ts'
 import {
@@ -121,7 +122,9 @@ export const createAccountRoutes = ({ apiKeys, clock, sessions }: Deps) => {
         },
         async (asked, session) => {
           const { checkEffects, requireChecked } = createCheckEffects(operation, asked, session, clock)
-          const reply = await answer({ ...asked, session, checkEffects })
+          const work = () => answer({ ...asked, session, checkEffects })
+          const isRead = workOf(operation) === 'read'
+          const reply = await (isRead ? work() : runAsCaller({ kind: 'user', session }, work))
           requireChecked()
           return reply
         },

@@ -22,6 +22,7 @@ import {
 import { roleOf } from '../accounts/read-account.ts'
 import { actorOf, coversProject, type Session, type Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
+import { runAsCaller, type WriteCaller } from './caller-queries.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
 import {
   type CheckEffects,
@@ -83,7 +84,8 @@ export const createProjectRoute =
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
-    const work = operation.method === 'get' || operation.readOnly ? 'read' : 'general'
+    const isRead = operation.method === 'get' || operation.readOnly === true
+    const work = isRead ? 'read' : 'general'
     const byKey = async (request: HttpRequest): Promise<Actor> => {
       const key = await allowApiKey(apiKeys, scopeForRole[needed], request)
       const { id, projectId, scopes } = key
@@ -107,14 +109,20 @@ export const createProjectRoute =
     const allow = (request: HttpRequest): Promise<Actor> =>
       keyInHeaders(request) !== undefined ? byKey(request) : bySession(request)
 
+    const callerOf = (actor: Actor, projectId: string): WriteCaller =>
+      actor.kind === 'key'
+        ? { kind: 'key', id: actor.id, scope: scopeForRole[needed] }
+        : { kind: 'user', session: actor.session, member: { projectId, role: actor.role } }
+
     const answerParts = async (request: HttpRequest, actor: Actor, parts: Parts<B, Q>): Promise<Reply> => {
       const requireMatch = matchRequirement(request.headers['if-match'])
       const allowAgain = () => allow(request)
       const session = actor.kind === 'user' ? actor.session : undefined
       const { checkEffects, requireChecked } = createCheckEffects(operation, parts, session, clock)
-      const reply = await answer({ ...parts, actor, request, allowAgain, requireMatch, checkEffects })
+      const work = () => answer({ ...parts, actor, request, allowAgain, requireMatch, checkEffects })
+      const reply = await (isRead ? work() : runAsCaller(callerOf(actor, parts.projectId), work))
       requireChecked()
-      if (operation.method !== 'get' && !operation.readOnly) {
+      if (!isRead) {
         await auditLog.record(parts.projectId, {
           actor,
           operation: operation.id,

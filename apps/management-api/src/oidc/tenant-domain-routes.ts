@@ -77,7 +77,9 @@ export const tenantDomainRoutes = ({
     // Its name servers may have taken seconds.
     await allowAgain()
     await ownedTenant(db, session, query.tenantId)
-    await db.prisma.tenantDomain.updateMany({ where, data: { verifiedAt: new Date(clock()) } })
+    await db.prisma.$transaction((tx) =>
+      tx.tenantDomain.updateMany({ where, data: { verifiedAt: new Date(clock()) } }),
+    )
     await auditLog.recordOfUser(session.user.id, {
       operation: verifyTenantDomain.id,
       resourceId: id,

@@ -19,12 +19,13 @@ import {
 import type { Platform, Route } from '@waymark/service-kit'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
 import { placeSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
 
 /** Each export holds a database connection until it has been sent. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4 }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4, reclaims: true }
 /** How long an erasure runs within its request, in ms. */
 const PURGE_DEADLINE_MS = 5_000
 
@@ -36,6 +37,7 @@ export const profileRoutes = ({
   marks,
   purge,
   runQuery,
+  steadyClock,
 }: ManagementDeps): Route[] => [
   projectRoute(listProfiles, async ({ projectId, request, query }) => {
     if (isSearch(query)) {
@@ -57,9 +59,9 @@ export const profileRoutes = ({
   }),
   projectRoute(
     exportProfile,
-    limitConcurrency(EXPORT_LIMITS, async ({ projectId, id }) => {
+    limitConcurrency(EXPORT_LIMITS, async ({ projectId, id, allowAgain }) => {
       const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-      return { stream: exportPerson(db, person) }
+      return { stream: whileAllowed(exportPerson(db, person), allowAgain, steadyClock) }
     }),
   ),
   projectRoute(eraseProfile, async ({ projectId, id, requireMatch }) => {
