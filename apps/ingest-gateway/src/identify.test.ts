@@ -1,7 +1,7 @@
 import { createMemoryMarks } from '@waymark/cache'
 import { ingestRecords, type Topic } from '@waymark/contracts'
 import type { Database } from '@waymark/database'
-import { userHashOf } from '@waymark/domain'
+import { currentWorkEnder, runAsWork, userHashOf } from '@waymark/domain'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import { createPersonChanges, identityMark, isQueuedMark } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
@@ -16,7 +16,15 @@ const request = { visitorId: 'v', userId: 'u', userHash: null, traits: { plan: '
 /**
  * A gateway without a database, on a queue that records its calls. `dbFault` and `busFault` are the errors to throw.
  */
-const setUp = ({ dbFault = AWAY, busFault }: { dbFault?: Error; busFault?: Error } = {}) => {
+const setUp = ({
+  dbFault = AWAY,
+  busFault,
+  steadyClock,
+}: {
+  dbFault?: Error
+  busFault?: Error
+  steadyClock?: () => number
+} = {}) => {
   const queued: OutgoingRecord<unknown>[] = []
   const db = { transaction: () => Promise.reject(dbFault) } as unknown as Database
   const queue = {
@@ -31,7 +39,8 @@ const setUp = ({ dbFault = AWAY, busFault }: { dbFault?: Error; busFault?: Error
   const marks = createMemoryMarks()
   const personChanges = createPersonChanges(marks)
   const clock = () => Date.parse('2026-11-21T04:00:00Z')
-  return { queued, marks, ...createIdentify({ db, queue, projectConfigs, personChanges, clock }) }
+  const deps = { db, queue, projectConfigs, personChanges, clock, ...(steadyClock && { steadyClock }) }
+  return { queued, marks, ...createIdentify(deps) }
 }
 
 describe('an identify without PostgreSQL', () => {
@@ -158,6 +167,45 @@ describe('changes of people without PostgreSQL', () => {
   it('do not hide a bug', async () => {
     const dbFault = new TypeError('a bug')
     await expect(setUp({ dbFault }).changePeople(SENDER, [link(1)], refuseNone)).rejects.toBe(dbFault)
+  })
+})
+
+describe('changes of people that take too long', () => {
+  const refuseNone = () => {
+    throw new Error('nothing is refused')
+  }
+  const link = { visitorId: 'v', userId: 'u', userHash: null, traits: {} }
+  const bug = new TypeError('the database is used')
+  /** A clock by which each step takes 3 s. */
+  const slowClock = () => {
+    let now = 0
+    return () => {
+      now += 3_000
+      return now
+    }
+  }
+
+  it('wait in the queue when all are links', async () => {
+    const { changePeople, queued } = setUp({ dbFault: bug, steadyClock: slowClock() })
+    await changePeople(SENDER, [link], refuseNone)
+    expect(queued).toHaveLength(1)
+  })
+
+  it('are made when there are traits among them', async () => {
+    const { changePeople, queued } = setUp({ dbFault: bug, steadyClock: slowClock() })
+    await expect(changePeople(SENDER, [{ ...link, visitorId: null }], refuseNone)).rejects.toBe(bug)
+    expect(queued).toEqual([])
+  })
+
+  it('stop once their request was given up', async () => {
+    const { changePeople, queued } = setUp({ dbFault: bug })
+    const owner = { tenantId: 't', projectId: PROJECT_ID }
+    const changing = runAsWork(owner, () => {
+      currentWorkEnder()()
+      return changePeople(SENDER, [link], refuseNone)
+    })
+    await expect(changing).rejects.toMatchObject({ code: 'overloaded' })
+    expect(queued).toEqual([])
   })
 })
 

@@ -15,6 +15,7 @@ import {
   type IdentityKind,
   isUserHash,
   partitionKeyOf,
+  requireOngoingWork,
 } from '@waymark/domain'
 import { BusUnavailableError } from '@waymark/event-bus'
 import {
@@ -55,8 +56,12 @@ type IdentifyDeps = {
   projectConfigs: ProjectConfigs
   personChanges: PersonChanges
   clock: () => number
+  /** A monotonic clock, in ms. */
+  steadyClock?: () => number
 }
 
+/** How long the links of a request are applied one after the other, in ms, before the others wait in the queue. */
+const APPLY_MS = 3_000
 /** Changes of people in one transaction. Each may read and write a profile of 64 KiB. */
 const CHANGES_AT_ONCE = 50
 
@@ -81,7 +86,14 @@ const writtenOf = (
   )
 
 /** Links visitors to users and writes traits. */
-export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock }: IdentifyDeps) => {
+export const createIdentify = ({
+  db,
+  queue,
+  projectConfigs,
+  personChanges,
+  clock,
+  steadyClock = () => performance.now(),
+}: IdentifyDeps) => {
   /** The traits that may be stored, and whether the user is verified. */
   const check = async (
     { projectId, keyKind }: Sender,
@@ -167,8 +179,9 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
 
     /**
      * Makes changes of people in their order, like `identify` with `mustBeApplied: false` and `writeProfile` one after the
-     * other. It can be repeated as a whole. `refuse` receives the changes that will never be made.
-     * @throws AppError store_unavailable
+     * other. Links that would take too long wait in the queue, as while PostgreSQL is unavailable. It can be repeated as a
+     * whole. `refuse` receives the changes that will never be made.
+     * @throws AppError store_unavailable; overloaded when the request was given up
      */
     changePeople: async (
       sender: Sender,
@@ -180,7 +193,12 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
         const change = await toPersonChange(sender, sent, (error) => refuse(index, error))
         if (change) wanted.push({ change, index })
       }
+      const applyUntil = steadyClock() + APPLY_MS
       for (let start = 0; start < wanted.length; start += CHANGES_AT_ONCE) {
+        requireOngoingWork()
+        const left = wanted.slice(start).map(({ change }) => change)
+        if (steadyClock() >= applyUntil && left.every(isLink))
+          return await enqueue(left.map(toRecord), new Error('The links of the request take too long'))
         const some = wanted.slice(start, start + CHANGES_AT_ONCE)
         try {
           const outcomes = await changePeople(
@@ -198,7 +216,6 @@ export const createIdentify = ({ db, queue, projectConfigs, personChanges, clock
         } catch (error) {
           if (!isTransient(error)) throw error
           // None of them waits for the database again.
-          const left = wanted.slice(start).map(({ change }) => change)
           if (!left.every(isLink)) throw storeUnavailable(error)
           return await enqueue(left.map(toRecord), error)
         }

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { RateLimiter } from '@waymark/cache'
 import { AppError, MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts'
-import { clientNetworkOf, verifyPassword } from '@waymark/domain'
+import { clientNetworkOf, requireOngoingWork, verifyPassword } from '@waymark/domain'
 import { type HttpRequest, type PasswordQueue, protocolOf, readFormBody } from '@waymark/service-kit'
 import type { PasswordProblem } from './password-page.ts'
 
@@ -49,7 +49,10 @@ export const createLinkPasswords = ({
     [...password].length <= MAX_LINK_PASSWORD_LENGTH &&
     (await queue.run(
       { tenantId: `links of ${projectId}`, projectId: `${id} ${network}` },
-      () => verify(password, passwordHash),
+      () => {
+        requireOngoingWork()
+        return verify(password, passwordHash)
+      },
       { lane: 'links' },
     ))
 

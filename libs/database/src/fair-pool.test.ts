@@ -22,6 +22,8 @@ describe('the shares of connections', () => {
         read: { max: 3, perTenant: 2 },
       },
     })
+    expect(connectionShares(20).lanes?.read).toEqual({ max: 6, perTenant: 2 })
+    expect(connectionShares(100).lanes?.read).toEqual({ max: 30, perTenant: 10 })
   })
 })
 

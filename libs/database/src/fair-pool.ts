@@ -15,6 +15,9 @@ type OnConnect = (error: Error | undefined, client?: PoolClient, done?: (release
 /** Parts of the connections, which leave a part for others however many requests one tenant sends. */
 const TENANT_PART = 0.4
 const READ_PART = 0.3
+const TENANT_READ_PART = 0.1
+/** Two, so that one slow read of a tenant does not stop its others. */
+const MIN_TENANT_READS = 2
 const RESERVE_PART = 0.1
 /** Below this number of connections there are no reserves, which would leave none to share. */
 const MIN_RESERVING = 5
@@ -34,8 +37,8 @@ export const connectionShares = (connections: number): FairQueueOptions<Connecti
       ingestion: { reserved },
       process: { reserved },
       general: {},
-      // The filters of a client decide how long a read takes, so that one tenant never has all reads.
-      read: { max: reads, perTenant: Math.ceil(reads / 2) },
+      // The filters of a client decide how long a read takes, and its statement keeps a core of the server busy.
+      read: { max: reads, perTenant: Math.min(reads, Math.max(MIN_TENANT_READS, part(TENANT_READ_PART))) },
     },
     maxWaiting: MAX_WAITING,
   }

@@ -39,6 +39,7 @@ describe('transient errors', () => {
     'timeout exceeded when trying to connect',
     'timeout expired',
     'Query read timeout',
+    'Cannot use a pool after calling end on the pool',
   ])('pg says "%s"', (message) => {
     expect(isTransient(new Error(message))).toBe(true)
     expect(isConnectionError(new Error(message))).toBe(true)

@@ -14,7 +14,7 @@ const SOCKET_CODES = new Set([
 
 // These errors of pg have no code.
 const CONNECTION_MESSAGES =
-  /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded when trying to connect$|timeout expired$|Query read timeout$)/
+  /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded when trying to connect$|timeout expired$|Query read timeout$|Cannot use a pool after calling end on the pool$)/
 
 // 08 connection; 57P01–57P05 the server shuts down, crashed, starts or dropped an idle session; 25P03 likewise.
 const CONNECTION_STATES = /^(08|57P0|25P03)/

@@ -142,8 +142,8 @@ describe('a Parquet file', () => {
     )
   })
 
-  it('ends a row group with the row that reaches 1 MiB', async () => {
-    const quarter = 'a'.repeat(256 * 1024)
+  it('ends a row group with the row that reaches 256 KiB', async () => {
+    const quarter = 'a'.repeat(64 * 1024)
     const { groups } = await groupsOf(rowsOf(9, quarter))
     expect(groups).toEqual([4, 4, 1])
     const less = await groupsOf(rowsOf(9, quarter.slice(1)))

@@ -3,9 +3,12 @@ import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer'
 import type { EventColumns } from './columns.ts'
 import { createFooter } from './parquet-footer.ts'
 
-/** A row group is in memory, and encoded without a pause. It ends with the row that reaches one of these. */
+/**
+ * A row group is in memory, and encoded without a pause, which takes some 15 ms. It ends with the row that reaches one of
+ * these.
+ */
 const MAX_GROUP_ROWS = 2_000
-const MAX_GROUP_CHARACTERS = 1024 * 1024
+const MAX_GROUP_CHARACTERS = 256 * 1024
 
 // DuckDB 1.5 reads wrong values from files with ZSTD on machines with many cores. Snappy files are five times as large.
 const compress = (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: constants.Z_BEST_SPEED })

@@ -72,7 +72,9 @@ const operate = (
  * Everything in one process on embedded parts, in a fresh data directory, without demo data. Needs no Docker. `more` is
  * added to its environment.
  */
-export const startStandalone = async (more: Record<string, string> = {}): Promise<Constellation & SignIn> => {
+export const startStandalone = async (
+  more: Record<string, string> = {},
+): Promise<Constellation & SignIn & { port: number }> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
   // As root, the database runs as another user, who must be able to enter the directory.
   await chmod(dataDir, 0o755)
@@ -90,7 +92,7 @@ export const startStandalone = async (more: Record<string, string> = {}): Promis
   const cleanUp = () => rm(dataDir, { recursive: true, force: true })
   const mailDir = path.join(dataDir, 'mail')
   const operated = operate({ apiKey, projectId }, running, start, () => 'standalone', cleanUp)
-  return { ...operated, mailDir, email, password }
+  return { ...operated, mailDir, email, password, port }
 }
 
 /** A database, topics and a project on real servers, and the environment of apps that use them. */

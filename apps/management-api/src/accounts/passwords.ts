@@ -1,4 +1,11 @@
-import { currentWork, hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from '@waymark/domain'
+import {
+  currentWork,
+  hashPassword,
+  isCommonPassword,
+  requireOngoingWork,
+  unmatchableHash,
+  verifyPassword,
+} from '@waymark/domain'
 import type { PasswordQueue } from '@waymark/service-kit'
 import { unprocessable } from '../http/validation.ts'
 
@@ -20,7 +27,11 @@ export const createPasswords = ({
 
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const { owner, kind } = currentWork() ?? {}
-    return queue.run(owner, work, { lane: kind === 'sign-in' ? 'sign-in' : 'other' })
+    const ongoing = () => {
+      requireOngoingWork()
+      return work()
+    }
+    return queue.run(owner, ongoing, { lane: kind === 'sign-in' ? 'sign-in' : 'other' })
   }
 
   return {

@@ -1,5 +1,5 @@
 import { DOUBLE, type DuckDBConnection, DuckDBInstance, type DuckDBValue, VARCHAR } from '@duckdb/node-api'
-import { createFairQueue, ownerOfProject, type WorkOwner } from '@waymark/domain'
+import { createFairQueue, currentWork, ownerOfProject, type WorkOwner } from '@waymark/domain'
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'
@@ -123,7 +123,8 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
   return {
     write: (statements) =>
       writing.run(
-        undefined,
+        // Events whose storage a client awaits take turns with those of the consumers.
+        currentWork()?.owner,
         async () => {
           try {
             return await write(statements)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { holdsNumberOutOfRange, parseJson } from './client-json.ts'
+import { holdsNumberOutOfRange, parseClientJson } from './client-json.ts'
 import { JsonLimitError, parseInPieces } from './json-pieces.ts'
 import { numberSource } from './number-source.ts'
 
@@ -12,7 +12,7 @@ const NO_LIMITS = {
 
 /** Parses a text to its end. Returns the result and the number of pieces. */
 const parseAll = (text: string, limits = NO_LIMITS) => {
-  const parsing = parseInPieces(text, parseJson, limits)
+  const parsing = parseInPieces(text, parseClientJson, limits)
   for (let pieces = 0; ; pieces++) {
     const { done, value } = parsing.next()
     if (done) return { value, pieces }

@@ -1,8 +1,9 @@
-import { currentWork } from '@waymark/domain'
+import { currentWork, requireOngoingWork } from '@waymark/domain'
 import { describe, expect, it } from 'vitest'
+import type { HttpRequest } from './request.ts'
 import { chargeProject, chargeUser, runAsClient } from './request-work.ts'
 
-const request = (ip: string, headers = {}) => ({ ip, headers })
+const request = (ip: string, headers = {}, onEnd: HttpRequest['onEnd'] = () => {}) => ({ ip, headers, onEnd })
 
 describe('the work of a request', () => {
   it('belongs to the network of the client until the caller is known', () => {
@@ -34,5 +35,20 @@ describe('the work of a request', () => {
       { owner: { tenantId: 'user u', projectId: '' }, kind: 'general' },
     ])
     expect(currentWork()).toBeUndefined()
+  })
+
+  it('is given up when the request has ended', () => {
+    const listeners: ((status: number | undefined) => void)[] = []
+    runAsClient(
+      request('10.0.0.1', {}, (listener) => listeners.push(listener)),
+      () => {
+        chargeProject({ tenantId: 't', projectId: 'p' }, 'general')
+        expect(requireOngoingWork).not.toThrow()
+        for (const listener of listeners) listener(503)
+        expect(requireOngoingWork).toThrow('The request took too long and was given up')
+      },
+    )
+    // Work of the process has no request.
+    expect(requireOngoingWork).not.toThrow()
   })
 })

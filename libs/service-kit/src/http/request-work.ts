@@ -1,12 +1,15 @@
 import { hash } from 'node:crypto'
-import { chargeWork, clientNetworkOf, runAsWork, type WorkKind } from '@waymark/domain'
+import { chargeWork, clientNetworkOf, currentWorkEnder, runAsWork, type WorkKind } from '@waymark/domain'
 import type { HttpRequest } from './request.ts'
 
 /**
  * Runs a request as work of the client's network, until `chargeProject` says whose it is. Credentials of one network take
  * turns, so that a sign-in does not wait for all lookups of one session.
  */
-export const runAsClient = <T>({ ip, headers }: Pick<HttpRequest, 'ip' | 'headers'>, run: () => T): T =>
+export const runAsClient = <T>(
+  { ip, headers, onEnd }: Pick<HttpRequest, 'ip' | 'headers' | 'onEnd'>,
+  run: () => T,
+): T =>
   runAsWork(
     {
       tenantId: `network ${clientNetworkOf(ip)}`,
@@ -15,7 +18,10 @@ export const runAsClient = <T>({ ip, headers }: Pick<HttpRequest, 'ip' | 'header
         return credentialsOf(headers)
       },
     },
-    run,
+    () => {
+      onEnd(currentWorkEnder())
+      return run()
+    },
   )
 
 /** A digest of what a request authenticates with. Empty when that is nothing. */

@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { createFairQueue, ownerOfProject } from '@waymark/domain'
+import { createFairQueue, ownerOfProject, requireOngoingWork } from '@waymark/domain'
 import type { Piscina } from 'piscina'
 
 /** A task, and the port to which the worker sends a message when it starts the task. */
@@ -120,7 +120,14 @@ export const createProjectWorkers = <Task, Result>({
 
   return {
     run: (projectId, task, options = { patient: false }) =>
-      queue.run(ownerOfProject(projectId), () => runTask(task), options),
+      queue.run(
+        ownerOfProject(projectId),
+        () => {
+          requireOngoingWork()
+          return runTask(task)
+        },
+        options,
+      ),
     close: async () => {
       await (await pool)?.destroy()
     },
