@@ -213,8 +213,9 @@ export const accountExamples: Example[] = [
   {
     operation: verifyEmail,
     good: async ({ signIn, emailedToken }) => {
-      const token = await emailedToken('verify_email', await signIn())
-      return { key: null, body: { token, password: PASSWORD } }
+      const user = await signIn()
+      const token = await emailedToken('verify_email', user)
+      return { key: null, body: { token, password: user.password } }
     },
     others: {
       403: async ({ signIn, emailedToken }) => ({
