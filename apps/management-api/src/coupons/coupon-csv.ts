@@ -22,7 +22,7 @@ import { linesOf } from './coupon-lines.ts'
 import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
 /** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 3, total: 8, reclaims: true }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
 
 /** Imports and exports the codes of a pool as CSV streams. */
 export const couponCsvRoutes = ({ projectRoute, db, quotas, steadyClock }: ManagementDeps): Route[] => {

@@ -8,7 +8,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 import { type ExposedPeople, type MetricSamples, readExperiment } from './decision-results-queries.ts'
 import { toDecision } from './decision-rows.ts'
 
-const LIMITS = { perProject: 2, perTenant: 3, total: 8, what: 'computations of results' }
+const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
 
 /** The variants of a decision's splits, compared by its metrics. */
 export const decisionResultsRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>

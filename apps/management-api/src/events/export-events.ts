@@ -18,7 +18,7 @@ import { cursorOf, type PlacedEventQuery, readEvents } from './event-queries.ts'
 import { formatCursor, placeQuery } from './events.ts'
 
 /** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 3, total: 8, reclaims: true }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
 /** Maximum events per read. */
 const EVENTS_PER_READ = 100
 

@@ -25,7 +25,7 @@ import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
 import { placeSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
 
 /** Each export holds a database connection until it has been sent. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4, reclaims: true }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4 }
 /** How long an erasure runs within its request, in ms. */
 const PURGE_DEADLINE_MS = 5_000
 
