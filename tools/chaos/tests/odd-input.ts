@@ -93,7 +93,8 @@ export const describeOddInput = (running: () => Running): void => {
       ['three levels', () => post('/api/v1/identify', about('{"a":{"b":{"c":1}}}')), 400],
       ['an event of 32 KiB', () => post('/api/v1/t', event(32_768)), 202],
       ['one byte more', () => post('/api/v1/t', event(32_769)), 400],
-      ['100,000 levels', () => post('/api/v1/t', deepEvent(100_000)), 400],
+      ['10,000 levels', () => post('/api/v1/t', deepEvent(10_000)), 400],
+      ['100,000 levels, which are too many values', () => post('/api/v1/t', deepEvent(100_000)), 413],
       ['a body of 1 MiB and one byte', () => post('/api/v1/t', `"${'x'.repeat(1_048_575)}"`), 413],
     ]
     const found: [string, number, number][] = []
