@@ -2,7 +2,7 @@ import { createCompleteEvents } from '@waymark/pipeline'
 import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { Counter } from 'prom-client'
 
-const INTERVAL_MS = 5 * 60 * 1000
+const INTERVAL_MS = 2 * 60 * 1000
 /** How long after its start a process looks for events that one of the previous version stores during an upgrade, in ms. */
 const UPGRADE_MS = 60 * 60 * 1000
 
