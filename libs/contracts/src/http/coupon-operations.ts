@@ -94,12 +94,13 @@ const RedeemResult = Type.Union([
       ok: Type.Literal(true),
       discountAmount: Type.Integer({ description: 'The sum of the discounts, in minor units.' }),
       shippingDiscountAmount: Type.Integer({ description: 'The part of it for the shipping.' }),
-      items: DiscountedItems,
+      // A repeated request gets the stored answer, from which an erasure has removed what was bought.
+      items: Type.Optional(DiscountedItems),
       redemptions: Type.Array(Type.Object(Redeemed), {
         description: 'One for each code, in the order of the request.',
       }),
     },
-    { description: 'For `codes`.' },
+    { description: 'For `codes`. A repeat after the person was erased has no `items`.' },
   ),
 ])
 
