@@ -113,7 +113,7 @@ describe.skipIf(!services)('the permissions of the management API', () => {
   it.each(Object.keys(permissions).filter((id) => !creating.has(id)))('%s in an old session', async (id) => {
     const response = await ask(id, 'owner long ago')
     const { effects } = operations.find((operation) => operation.id === id) ?? {}
-    if (constantEffects(effects).length === 0) return expect(response.status).toBe(REACHED)
+    if (constantEffects(effects).length === 0) return expect([200, REACHED]).toContain(response.status)
     expect([response.status, await response.json()]).toEqual([
       403,
       { error: expect.any(String), code: 'reauthentication_required', method: 'password' },
