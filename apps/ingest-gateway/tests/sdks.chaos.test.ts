@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Constellation, runCommand, startStandalone } from '@waymark/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FlakyProxy, startFlakyProxy } from './sdks/flaky-proxy.ts'
-import { CALLS, expectMerged, expectStoredOnce } from './sdks/stored-calls.ts'
+import { runCommand } from '@waymark/testing'
+import { afterAll, beforeAll, describe, it } from 'vitest'
+import { type FlakyPlatform, startFlakyPlatform } from './sdks/flaky-platform.ts'
+import { CALLS } from './sdks/stored-calls.ts'
 
 // The SDKs that are downloaded and built by the test. `sdks.test.ts` has those of Node.
 
@@ -23,53 +23,38 @@ const hasGo = requireTool('go', ['version'])
 
 // Each SDK is as its maker published it: only its host and key are changed, and sizes of batches.
 describe('an SDK of Segment’s protocol stores each call once, though an answer is lost and a request refused', () => {
-  let waymark: Constellation
-  let url: string
+  let platform: FlakyPlatform
   let folder: string
-  const proxies: FlakyProxy[] = []
 
   beforeAll(async () => {
     folder = await mkdtemp(path.join(tmpdir(), 'waymark-sdks-'))
-    waymark = await startStandalone()
-    url = (await waymark.request('/healthz')).url.replace('/healthz', '')
+    platform = await startFlakyPlatform()
   })
   afterAll(async () => {
-    for (const proxy of proxies) proxy.stop()
-    await waymark?.stop()
+    await platform?.stop()
     await rm(folder, { recursive: true, force: true })
   })
 
-  const startProxy = async (): Promise<FlakyProxy> => {
-    const proxy = await startFlakyProxy(url)
-    proxies.push(proxy)
-    return proxy
-  }
-  const expectAll = async (proxy: FlakyProxy, name: string): Promise<void> => {
-    expect(proxy.faults).toEqual(['lose the answer', '503'])
-    await expectStoredOnce(waymark, name)
-    await expectMerged(waymark, name)
-  }
-
   it.skipIf(!hasPython)('segment-analytics-python', async () => {
-    const proxy = await startProxy()
+    const proxy = await platform.startProxy()
     await runCommand('python3', ['-m', 'venv', 'venv'], { cwd: folder })
     const python = path.join(folder, 'venv/bin/python')
     const requirements = path.join(PROGRAMS, 'requirements.txt')
     await runCommand(python, ['-m', 'pip', 'install', '--quiet', '--requirement', requirements], {
       cwd: folder,
     })
-    const args = [proxy.url, waymark.apiKey, 'segment-python', `${CALLS}`]
+    const args = [proxy.url, platform.waymark.apiKey, 'segment-python', `${CALLS}`]
     await runCommand(python, [path.join(PROGRAMS, 'program.py'), ...args], { cwd: folder })
-    await expectAll(proxy, 'segment-python')
+    await platform.expectAll(proxy, 'segment-python')
   })
 
   it.skipIf(!hasGo)('github.com/segmentio/analytics-go', async () => {
-    const proxy = await startProxy()
+    const proxy = await platform.startProxy()
     const cwd = path.join(folder, 'go')
     await cp(path.join(PROGRAMS, 'go'), cwd, { recursive: true })
     await runCommand('go', ['build', '-o', 'program', '.'], { cwd, env: { CGO_ENABLED: '0' } })
-    const args = [proxy.url, waymark.apiKey, 'segment-go', `${CALLS}`]
+    const args = [proxy.url, platform.waymark.apiKey, 'segment-go', `${CALLS}`]
     await runCommand(path.join(cwd, 'program'), args, { cwd })
-    await expectAll(proxy, 'segment-go')
+    await platform.expectAll(proxy, 'segment-go')
   })
 })

@@ -1,40 +1,28 @@
 import RudderAnalytics from '@rudderstack/rudder-sdk-node'
 import { Analytics } from '@segment/analytics-node'
-import { type Constellation, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type FlakyProxy, startFlakyProxy } from './sdks/flaky-proxy.ts'
-import { CALLS, expectMerged, expectStoredOnce } from './sdks/stored-calls.ts'
+import { type FlakyPlatform, startFlakyPlatform } from './sdks/flaky-platform.ts'
+import { CALLS } from './sdks/stored-calls.ts'
 
 // Each SDK is as its maker published it: only its host and key are changed, and sizes of batches.
 describe('an SDK of Segment’s protocol stores each call once, though an answer is lost and a request refused', () => {
-  let waymark: Constellation
-  let url: string
-  const proxies: FlakyProxy[] = []
+  let platform: FlakyPlatform
 
   beforeAll(async () => {
-    waymark = await startStandalone()
-    url = (await waymark.request('/healthz')).url.replace('/healthz', '')
+    platform = await startFlakyPlatform()
   })
   afterAll(async () => {
-    for (const proxy of proxies) proxy.stop()
-    await waymark?.stop()
+    await platform?.stop()
   })
 
-  const startProxy = async (): Promise<FlakyProxy> => {
-    const proxy = await startFlakyProxy(url)
-    proxies.push(proxy)
-    return proxy
-  }
-  const expectAll = async (proxy: FlakyProxy, name: string): Promise<void> => {
-    expect(proxy.faults).toEqual(['lose the answer', '503'])
-    await expectStoredOnce(waymark, name)
-    await expectMerged(waymark, name)
-  }
-
   it('@segment/analytics-node', async () => {
-    const proxy = await startProxy()
+    const proxy = await platform.startProxy()
     const name = 'segment-node'
-    const analytics = new Analytics({ writeKey: waymark.apiKey, host: proxy.url, flushAt: CALLS / 2 })
+    const analytics = new Analytics({
+      writeKey: platform.waymark.apiKey,
+      host: proxy.url,
+      flushAt: CALLS / 2,
+    })
     const errors: unknown[] = []
     analytics.on('error', (error) => errors.push(error))
     for (let n = 0; n < CALLS; n++) {
@@ -49,13 +37,13 @@ describe('an SDK of Segment’s protocol stores each call once, though an answer
     }
     await analytics.flush({ close: true, timeout: 60_000 })
     expect(errors).toEqual([])
-    await expectAll(proxy, name)
+    await platform.expectAll(proxy, name)
   })
 
   it('@rudderstack/rudder-sdk-node', async () => {
-    const proxy = await startProxy()
+    const proxy = await platform.startProxy()
     const name = 'rudderstack-node'
-    const client = new RudderAnalytics(waymark.apiKey, {
+    const client = new RudderAnalytics(platform.waymark.apiKey, {
       dataPlaneUrl: proxy.url,
       flushAt: CALLS / 2,
       maxInternalQueueSize: 6 * CALLS,
@@ -73,6 +61,6 @@ describe('an SDK of Segment’s protocol stores each call once, though an answer
       if (n % 40 === 39) await client.flush()
     }
     await client.flush()
-    await expectAll(proxy, name)
+    await platform.expectAll(proxy, name)
   })
 })
