@@ -29,7 +29,10 @@ describe.skipIf(!services)('web analytics over HTTP', () => {
         event: { eventId: `web-${count++}`, visitorId },
       })
       return {
-        ...{ ...made, eventName: 'page_view', timestamp: new Date(FROM + at).toISOString(), profileId: null },
+        ...made,
+        eventName: 'page_view',
+        timestamp: new Date(FROM + at).toISOString(),
+        profileId: null,
         context: { ...made.context, bot: false, ...context },
         ...more,
       }
@@ -99,7 +102,10 @@ describe.skipIf(!services)('web analytics over HTTP', () => {
     ])
     expect(body.goals).toEqual([
       {
-        ...{ selectorId: SELECTOR, conversions: 1, visits: 1, conversionRate: 1 / 3 },
+        selectorId: SELECTOR,
+        conversions: 1,
+        visits: 1,
+        conversionRate: 1 / 3,
         revenue: [{ currency: 'EUR', amount: 4_990 }],
       },
     ])

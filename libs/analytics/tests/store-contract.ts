@@ -88,7 +88,10 @@ const eventArbitrary = fc
       })),
       shortLinkId: rest.linkCampaign === null ? null : SHORT_LINK,
       context: {
-        ...{ ...made.context, bot: rest.bot, path: rest.path, country: rest.country },
+        ...made.context,
+        bot: rest.bot,
+        path: rest.path,
+        country: rest.country,
         referrerHost: rest.referrerHost,
         utm: { ...made.context.utm, campaign: rest.campaign, source: rest.source, medium: rest.medium },
         ...(rest.linkCampaign !== null && {

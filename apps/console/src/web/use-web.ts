@@ -22,7 +22,9 @@ export const useWeb = (range: Range, filters: readonly WebFilter[]) => {
             params: { path: { projectId } },
             body: {
               ...resolveRange(range, timeZone),
-              ...{ timeZone, interval: usualInterval(range), compareTo: 'previous_period' },
+              timeZone,
+              interval: usualInterval(range),
+              compareTo: 'previous_period',
               filters: requestFilters(filters),
             },
             signal,

@@ -127,7 +127,9 @@ export const answerWeb = async (
       .filter(({ kind, currency }) => kind === 'selector' && currency === null)
       .map(({ value, conversions, visits }) => ({
         selectorId: value ?? '',
-        ...{ conversions, visits, conversionRate: shareOf(visits, totals.visits) },
+        conversions,
+        visits,
+        conversionRate: shareOf(visits, totals.visits),
         revenue: revenueOf('selector', value),
       })),
   }
@@ -140,7 +142,8 @@ const NOTHING = { visitors: 0, visits: 0, views: 0, bounces: 0, durationMs: 0 }
 type Counts = Omit<VisitRow, 'kind' | 'value' | 'converted'>
 
 const visitFiguresOf = ({ visits, views, bounces, durationMs }: Counts): Omit<WebFigures, 'visitors'> => ({
-  ...{ visits, views },
+  visits,
+  views,
   bounceRate: shareOf(bounces, visits),
   visitSeconds: shareOf(durationMs / 1_000, visits),
 })
@@ -162,7 +165,13 @@ const countOnline = async (queryStore: QueryStore, projectId: string, now: numbe
   const from = now - ONLINE_MS
   const rows = await queryStore((store) =>
     store.measureTrend({
-      ...{ projectId, metric: 'visitors', from, to: now, filters: [], maxGroups: 1, includeBots: false },
+      projectId,
+      metric: 'visitors',
+      from,
+      to: now,
+      filters: [],
+      maxGroups: 1,
+      includeBots: false,
       buckets: [Math.floor(from / QUARTER_HOUR_MS) * QUARTER_HOUR_MS],
     }),
   )
