@@ -79,9 +79,9 @@ export default {
           '^libs/[^/]+/src/index\\.ts$',
           // Each store's client is loaded by itself.
           '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
-          // The console loads single subjects.
-          '^libs/contracts/src/currency\\.ts$',
-          '^libs/domain/src/table/index\\.ts$',
+          // Contracts are imported by their file and rules of the domain by their subject.
+          '^libs/contracts/src/(?!.*\\.test\\.ts$).+\\.ts$',
+          '^libs/domain/src/[^/]+/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
           '^libs/testing/src/(child-process|chromium|servers|used-memory)\\.ts$',
         ],

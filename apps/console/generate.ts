@@ -1,7 +1,8 @@
 // Generates the types of the API from the OpenAPI document of this checkout.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
-import { openApiDocument, operations } from '@waymark/contracts'
+import { openApiDocument } from '@waymark/contracts/http/openapi'
+import { operations } from '@waymark/contracts/http/operations'
 import openapiTS, { astToString } from 'openapi-typescript'
 
 const file = path.join(import.meta.dirname, 'src/generated/api.d.ts')

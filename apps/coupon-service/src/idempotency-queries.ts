@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { type ApiKeyKind, AppError, storeUnavailable } from '@waymark/contracts'
+import type { ApiKeyKind } from '@waymark/contracts/api-key'
+import { AppError, storeUnavailable } from '@waymark/contracts/app-error'
 import type { Commit, Database } from '@waymark/database'
 import type { ClientBase } from 'pg'
 

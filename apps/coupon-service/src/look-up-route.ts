@@ -1,5 +1,6 @@
-import { AppError, lookUpCoupon as operation } from '@waymark/contracts'
-import { normalizeCode } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { lookUpCoupon as operation } from '@waymark/contracts/http/coupon-operations'
+import { normalizeCode } from '@waymark/domain/coupon'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { MissLimit } from './miss-limit.ts'
 import { findCoupon, viewCoupon } from './redeemable-coupon-queries.ts'

@@ -1,4 +1,4 @@
-import type { WorkOwner } from '@waymark/domain'
+import type { WorkOwner } from '@waymark/domain/fairness'
 import type { ClientBase } from 'pg'
 
 /** A pool whose codes are not all generated. */

@@ -1,16 +1,17 @@
 import { hash } from 'node:crypto'
+import { AppError } from '@waymark/contracts/app-error'
+import { currencyOf } from '@waymark/contracts/currency'
+import { MAX_CART_BODY_BYTES } from '@waymark/contracts/http/cart'
 import {
-  AppError,
-  currencyOf,
-  MAX_CART_BODY_BYTES,
   MAX_COUPON_METADATA_BYTES,
   MAX_COUPON_METADATA_DEPTH,
   redeemCoupon as operation,
   type RedeemRequest,
   redeemRequest,
-  requireValid,
-} from '@waymark/contracts'
-import { type Cart, canonicalJson, isCountable, isDeeperThan, normalizeCode } from '@waymark/domain'
+} from '@waymark/contracts/http/coupon-operations'
+import { requireValid } from '@waymark/contracts/require-valid'
+import { type Cart, isCountable, normalizeCode } from '@waymark/domain/coupon'
+import { canonicalJson, isDeeperThan } from '@waymark/domain/json'
 import {
   type CorePlatform,
   type KeyCall,

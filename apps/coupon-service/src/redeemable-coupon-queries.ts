@@ -1,5 +1,5 @@
-import type { CouponRules, Discount } from '@waymark/contracts'
-import { type CartPool, type CouponState, displayCode, refusalOf } from '@waymark/domain'
+import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
+import { type CartPool, type CouponState, displayCode, refusalOf } from '@waymark/domain/coupon'
 import type { ClientBase, Pool } from 'pg'
 
 /** A coupon and its pool. `code` is formatted for display, `normalizedCode` for comparison. */

@@ -1,5 +1,6 @@
-import type { CartRefusal, CouponRefusal, GrantedItem } from '@waymark/contracts'
-import type { Cart, OrderRedemption } from '@waymark/domain'
+import type { CartRefusal, CouponRefusal } from '@waymark/contracts/coupon'
+import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
+import type { Cart, OrderRedemption } from '@waymark/domain/coupon'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Coupon } from './redeemable-coupon-queries.ts'

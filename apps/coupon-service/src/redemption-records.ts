@@ -1,12 +1,9 @@
-import {
-  type AcceptedEvent,
-  type ClientDevice,
-  type CouponRedemptionRecord,
-  couponsRedeemed,
-  ingestRecords,
-  type ProjectSettings,
-} from '@waymark/contracts'
-import { type CompiledSelector, conversionsOf, ingestRecordOf, partitionKeyOf } from '@waymark/domain'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-redemption'
+import type { AcceptedEvent, ClientDevice } from '@waymark/contracts/records/ingest-record'
+import { couponsRedeemed, ingestRecords } from '@waymark/contracts/topics'
+import { type CompiledSelector, conversionsOf } from '@waymark/domain/conversion'
+import { ingestRecordOf, partitionKeyOf } from '@waymark/domain/ingestion'
 import { outboxStatement } from '@waymark/pipeline'
 import type { QueryConfig } from 'pg'
 import type { Coupon } from './redeemable-coupon-queries.ts'

@@ -1,6 +1,13 @@
-import type { CartRefusal, ClientDevice, CouponRefusal } from '@waymark/contracts'
+import type { CartRefusal, CouponRefusal } from '@waymark/contracts/coupon'
+import type { ClientDevice } from '@waymark/contracts/records/ingest-record'
 import type { Commit } from '@waymark/database'
-import { cartRefusalMessage, exceedsBudget, needsCart, refusalMessage, refusalOf } from '@waymark/domain'
+import {
+  cartRefusalMessage,
+  exceedsBudget,
+  needsCart,
+  refusalMessage,
+  refusalOf,
+} from '@waymark/domain/coupon'
 import type { ClientBase } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
 import { type Answer, answer, provisional } from './idempotency-queries.ts'

@@ -1,5 +1,5 @@
-import type { CodeRefusal } from '@waymark/contracts'
-import { refusalOf } from '@waymark/domain'
+import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
+import { refusalOf } from '@waymark/domain/coupon'
 import { countsOfShopper, type Shopper } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
 import type { Coupon } from './redeemable-coupon-queries.ts'

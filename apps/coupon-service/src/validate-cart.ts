@@ -1,4 +1,4 @@
-import type { CodeRefusal } from '@waymark/contracts'
+import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import {
   type Cart,
   type CouponOutcome,
@@ -6,8 +6,8 @@ import {
   discountCart,
   normalizeCode,
   refusalMessage,
-  WorkBudget,
-} from '@waymark/domain'
+} from '@waymark/domain/coupon'
+import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper } from '@waymark/pipeline'
 import type { CorePlatform } from '@waymark/service-kit'
 import { type Coupon, findCoupons } from './redeemable-coupon-queries.ts'

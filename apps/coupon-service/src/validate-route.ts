@@ -1,10 +1,7 @@
-import {
-  currencyOf,
-  MAX_CART_BODY_BYTES,
-  validateCoupons as operation,
-  requireValid,
-  validateRequest,
-} from '@waymark/contracts'
+import { currencyOf } from '@waymark/contracts/currency'
+import { MAX_CART_BODY_BYTES, validateRequest } from '@waymark/contracts/http/cart'
+import { validateCoupons as operation } from '@waymark/contracts/http/coupon-operations'
+import { requireValid } from '@waymark/contracts/require-valid'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { MissLimit } from './miss-limit.ts'
 import { requireCodes, requireCountable } from './redeem-route.ts'

@@ -1,4 +1,4 @@
-import type { IngestRecord } from '@waymark/contracts'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import { type Database, isTransient } from '@waymark/database'
 import { resolveProfiles } from '@waymark/pipeline'
 import { services } from '@waymark/testing'

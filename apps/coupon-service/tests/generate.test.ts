@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { openDatabase } from '@waymark/database'
-import { DEFAULT_ALPHABET } from '@waymark/domain'
+import { DEFAULT_ALPHABET } from '@waymark/domain/coupon'
 import { createMemoryLog, createTestDatabase, eventually, services, startProcess } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createGenerateCodes } from '../src/generate-codes.ts'

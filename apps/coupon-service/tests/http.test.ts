@@ -1,5 +1,6 @@
-import { type ApiKeyScope, MAX_CART_BODY_BYTES } from '@waymark/contracts'
-import { generateApiKey } from '@waymark/domain'
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { MAX_CART_BODY_BYTES } from '@waymark/contracts/http/cart'
+import { generateApiKey } from '@waymark/domain/key'
 import { embeddedPlatform, limitsConfig, type Platform, readConfig, startService } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,11 +1,6 @@
 import { type Database, openDatabase, type Prisma } from '@waymark/database'
-import {
-  compileDecision,
-  createDecisionSet,
-  DEFAULT_ALPHABET,
-  drawCodes,
-  normalizeCode,
-} from '@waymark/domain'
+import { DEFAULT_ALPHABET, drawCodes, normalizeCode } from '@waymark/domain/coupon'
+import { compileDecision, createDecisionSet } from '@waymark/domain/decision'
 import { insertCoupons } from '@waymark/pipeline'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { createTestDatabase } from '@waymark/testing'

@@ -1,6 +1,6 @@
-import type { IngestRecord } from '@waymark/contracts'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import { type Database, isTransient } from '@waymark/database'
-import { compileSelector } from '@waymark/domain'
+import { compileSelector } from '@waymark/domain/conversion'
 import { applyIdentify } from '@waymark/pipeline'
 import { eventually, services } from '@waymark/testing'
 import type { QueryConfig } from 'pg'

@@ -1,4 +1,4 @@
-import { exposures } from '@waymark/contracts'
+import { exposures } from '@waymark/contracts/topics'
 import { createAssignCoupon, createBackgroundPublisher, resolveProfiles } from '@waymark/pipeline'
 import {
   type Config,

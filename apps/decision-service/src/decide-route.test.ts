@@ -1,4 +1,5 @@
-import { AppError, MAX_CONTEXT_DEPTH } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_CONTEXT_DEPTH } from '@waymark/contracts/http/decide'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseDecide } from './decide-route.ts'

@@ -1,12 +1,13 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   decideRequest,
   MAX_CONTEXT_DEPTH,
   MAX_DECIDE_BODY_BYTES,
   decide as operation,
-  requireValid,
-} from '@waymark/contracts'
-import { type DecisionSet, isDeeperThan } from '@waymark/domain'
+} from '@waymark/contracts/http/decide'
+import { requireValid } from '@waymark/contracts/require-valid'
+import type { DecisionSet } from '@waymark/domain/decision'
+import { isDeeperThan } from '@waymark/domain/json'
 import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
 import type { Decide } from './decide.ts'
 

@@ -1,13 +1,14 @@
 import { createMemoryCache, createMemoryRateLimiter } from '@waymark/cache'
-import type { Decision, Exposure } from '@waymark/contracts'
+import type { Decision } from '@waymark/contracts/decision-definition'
+import type { Exposure } from '@waymark/contracts/records/change-records'
 import {
   compileDecision,
   compileSegment,
   createDecisionSet,
   createSegmentSet,
-  profileIdOf,
   type Segment,
-} from '@waymark/domain'
+} from '@waymark/domain/decision'
+import { profileIdOf } from '@waymark/domain/identity'
 import type { Person, WantedPerson } from '@waymark/pipeline'
 import { createMemoryLog } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { RateLimiter } from '@waymark/cache'
-import type { Decided, DecideResult, Decision } from '@waymark/contracts'
+import type { Decision } from '@waymark/contracts/decision-definition'
+import type { Decided, DecideResult } from '@waymark/contracts/http/decide'
 import {
   type Choice,
   type CompiledDecision,
@@ -8,11 +9,10 @@ import {
   countsOf,
   createDecider,
   type DecisionSet,
-  type Identity,
-  profileIdOf,
   type Subject,
   subjectOf,
-} from '@waymark/domain'
+} from '@waymark/domain/decision'
+import { type Identity, profileIdOf } from '@waymark/domain/identity'
 import type { Person } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'

@@ -1,5 +1,5 @@
-import type { Decided } from '@waymark/contracts'
-import type { Choice, CompiledDecision, Subject } from '@waymark/domain'
+import type { Decided } from '@waymark/contracts/http/decide'
+import type { Choice, CompiledDecision, Subject } from '@waymark/domain/decision'
 
 /** The subject of a decision, and its time (RFC 3339). */
 export type DecisionSubject = Subject & { projectId: string; decidedAt: string }

@@ -1,5 +1,5 @@
-import type { Exposure } from '@waymark/contracts'
-import type { Choice, CompiledDecision } from '@waymark/domain'
+import type { Exposure } from '@waymark/contracts/records/change-records'
+import type { Choice, CompiledDecision } from '@waymark/domain/decision'
 import { expect, it } from 'vitest'
 import type { DecisionSubject } from './decision-results.ts'
 import { createExpose } from './expose.ts'

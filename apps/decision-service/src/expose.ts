@@ -1,5 +1,6 @@
-import type { Exposure } from '@waymark/contracts'
-import { type Choice, type CompiledDecision, countingIdOf, partitionKeyOf } from '@waymark/domain'
+import type { Exposure } from '@waymark/contracts/records/change-records'
+import { type Choice, type CompiledDecision, countingIdOf } from '@waymark/domain/decision'
+import { partitionKeyOf } from '@waymark/domain/ingestion'
 import type { BackgroundPublisher } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 import type { DecisionSubject } from './decision-results.ts'

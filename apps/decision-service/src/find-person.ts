@@ -5,8 +5,8 @@ import {
   type ReadValue,
   type SharedMarks,
 } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
-import type { KnownPerson } from '@waymark/domain'
+import type { Log } from '@waymark/contracts/log'
+import type { KnownPerson } from '@waymark/domain/decision'
 import { type Person, personCacheKey, type WantedPerson } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'

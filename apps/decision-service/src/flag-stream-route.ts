@@ -1,4 +1,5 @@
-import { AppError, type EventStream, FLAG_STREAM_PATH, streamFlagChanges } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { type EventStream, FLAG_STREAM_PATH, streamFlagChanges } from '@waymark/contracts/http/decide'
 import {
   allowApiKey,
   type CorePlatform,

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { ProjectConfig } from '@waymark/project-config'
 import { Registry } from 'prom-client'
 import { describe, expect, it } from 'vitest'

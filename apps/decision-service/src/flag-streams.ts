@@ -1,4 +1,4 @@
-import { createFairQueue, ownerOfProject } from '@waymark/domain'
+import { createFairQueue, ownerOfProject } from '@waymark/domain/fairness'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { type Config, type CorePlatform, everyMs, LoopTurns } from '@waymark/service-kit'
 import { LRUCache } from 'lru-cache'

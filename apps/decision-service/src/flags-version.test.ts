@@ -1,5 +1,10 @@
-import type { Decision } from '@waymark/contracts'
-import { compileDecision, compileSegment, createDecisionSet, createSegmentSet } from '@waymark/domain'
+import type { Decision } from '@waymark/contracts/decision-definition'
+import {
+  compileDecision,
+  compileSegment,
+  createDecisionSet,
+  createSegmentSet,
+} from '@waymark/domain/decision'
 import { describe, expect, it } from 'vitest'
 import { flagsVersionOf } from './flags-version.ts'
 

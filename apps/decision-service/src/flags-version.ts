@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
-import type { Decision } from '@waymark/contracts'
-import { type DecisionSet, inEachEnvironment } from '@waymark/domain'
+import type { Decision } from '@waymark/contracts/decision-definition'
+import { type DecisionSet, inEachEnvironment } from '@waymark/domain/decision'
 
 /** Whether clients may know the decision: neither a draft nor archived. */
 export const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'

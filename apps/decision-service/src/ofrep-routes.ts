@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   type Decided,
   type DecideRequest,
   type DecideResult,
@@ -9,8 +9,8 @@ import {
   evaluateFlag,
   evaluateFlags,
   MAX_DECIDE_BODY_BYTES,
-} from '@waymark/contracts'
-import type { DecisionSet } from '@waymark/domain'
+} from '@waymark/contracts/http/decide'
+import type { DecisionSet } from '@waymark/domain/decision'
 import {
   type CorePlatform,
   type HttpRequest,

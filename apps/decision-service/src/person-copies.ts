@@ -1,5 +1,5 @@
 import { type Cache, type ReadValue, readCopy } from '@waymark/cache'
-import { compileValidator } from '@waymark/contracts'
+import { compileValidator } from '@waymark/contracts/validator'
 import { type Person, personCacheKey, type WantedPerson } from '@waymark/pipeline'
 import { type Static, Type } from 'typebox'
 import type { Marks } from './person-marks.ts'

@@ -1,5 +1,5 @@
 import type { SharedMarks } from '@waymark/cache'
-import type { Identity } from '@waymark/domain'
+import type { Identity } from '@waymark/domain/identity'
 import { identityMark, isQueuedMark, profileMark } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import { resultWithin } from './result-within.ts'

@@ -1,5 +1,5 @@
-import type { Log } from '@waymark/contracts'
-import { runAsProcess } from '@waymark/domain'
+import type { Log } from '@waymark/contracts/log'
+import { runAsProcess } from '@waymark/domain/fairness'
 import { findPeople, type WantedPerson } from '@waymark/pipeline'
 import type { Pool } from 'pg'
 import type { ReadPerson } from './person-copies.ts'

@@ -1,18 +1,17 @@
+import { AppError, storeUnavailable } from '@waymark/contracts/app-error'
+import { CLIENT_TIME_WORDS, readClientTime } from '@waymark/contracts/client-time'
 import {
-  AppError,
-  CLIENT_TIME_WORDS,
   exposuresRequest,
   MAX_DECIDE_BODY_BYTES,
   MAX_EXPOSURE_AGE_MS,
   reportExposures as operation,
   type ReportedExposure,
   type ReportedExposures,
-  readClientTime,
   reportedExposure,
-  requireValid,
-  storeUnavailable,
-} from '@waymark/contracts'
-import type { DecisionSet, Identity } from '@waymark/domain'
+} from '@waymark/contracts/http/decide'
+import { requireValid } from '@waymark/contracts/require-valid'
+import type { DecisionSet } from '@waymark/domain/decision'
+import type { Identity } from '@waymark/domain/identity'
 import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
 import type { Expose } from './expose.ts'
 import { isPublished } from './flags-version.ts'

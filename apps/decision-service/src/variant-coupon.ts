@@ -1,5 +1,6 @@
 import { type Cache, readCopy } from '@waymark/cache'
-import { compileValidator, type Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { compileValidator } from '@waymark/contracts/validator'
 import { assignedCouponKey } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 import pTimeout from 'p-timeout'

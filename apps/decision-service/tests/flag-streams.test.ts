@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { parseApiKey } from '@waymark/domain'
+import { parseApiKey } from '@waymark/domain/key'
 import { eventually, freePort, services, startNginx } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Edit, numbered, type Processes, startProcesses } from './start-processes.ts'

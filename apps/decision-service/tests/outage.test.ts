@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { exposures, topics } from '@waymark/contracts'
+import { exposures, topics } from '@waymark/contracts/topics'
 import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { applyIdentify, resolveProfiles } from '@waymark/pipeline'

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { DecisionDefinition } from '@waymark/contracts'
+import type { DecisionDefinition } from '@waymark/contracts/decision-definition'
 import { type Database, openDatabase } from '@waymark/database'
-import { generateApiKey, parseApiKey } from '@waymark/domain'
+import { generateApiKey, parseApiKey } from '@waymark/domain/key'
 import { ensureDemoProject } from '@waymark/project-config'
 import {
   type CorePlatform,

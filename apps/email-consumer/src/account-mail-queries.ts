@@ -1,4 +1,4 @@
-import type { AccountMailKind } from '@waymark/contracts'
+import type { AccountMailKind } from '@waymark/contracts/account-mail'
 import type { Pool } from 'pg'
 
 /** An email to a user about their account. `attempts` counts this one. */

@@ -1,5 +1,6 @@
-import { consumerGroups, emailDeliveryStatuses } from '@waymark/contracts'
-import { DEFAULT_RETRY_PLAN } from '@waymark/domain'
+import { emailDeliveryStatuses } from '@waymark/contracts/email'
+import { consumerGroups } from '@waymark/contracts/topics'
+import { DEFAULT_RETRY_PLAN } from '@waymark/domain/email'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { type CorePlatform, everyMs, type Service } from '@waymark/service-kit'
 import { Router } from 'express'

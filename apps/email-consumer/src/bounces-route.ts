@@ -1,13 +1,13 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { isEmailAddress } from '@waymark/contracts/email-address'
 import {
-  AppError,
   type Bounce,
   bounce,
   bounceReport,
-  isEmailAddress,
   MAX_BOUNCES_BODY_BYTES,
   reportBounces,
-  requireValid,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/email-feedback'
+import { requireValid } from '@waymark/contracts/require-valid'
 import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
 import type { ClientBase } from 'pg'
 import { deliveryOfMessageId } from './compose-mail.ts'

@@ -1,5 +1,5 @@
-import { deliverableAddress } from '@waymark/contracts'
-import { parseMailbox } from '@waymark/domain'
+import { deliverableAddress } from '@waymark/contracts/email-address'
+import { parseMailbox } from '@waymark/domain/email'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { OutgoingMail } from './transport.ts'
 

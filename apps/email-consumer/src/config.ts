@@ -1,5 +1,5 @@
-import { PATTERN_DESCRIPTION } from '@waymark/contracts'
-import { parseMailbox } from '@waymark/domain'
+import { PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
+import { parseMailbox } from '@waymark/domain/email'
 import {
   allowedSendersConfig,
   type Config,

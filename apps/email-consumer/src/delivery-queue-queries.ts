@@ -1,4 +1,4 @@
-import type { EmailDeliveryStatus } from '@waymark/contracts'
+import type { EmailDeliveryStatus } from '@waymark/contracts/email'
 import type { Database } from '@waymark/database'
 import { publishEmails, type ReportedEmail } from './publish-emails.ts'
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from '@waymark/domain'
+import { escapeHtml } from '@waymark/domain/text'
 import type { Reply } from '@waymark/service-kit'
 
 /** The text of a page; `action` labels its button. */

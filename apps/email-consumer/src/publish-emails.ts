@@ -1,4 +1,4 @@
-import { sentEmails } from '@waymark/contracts'
+import { sentEmails } from '@waymark/contracts/topics'
 import { addToOutbox } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,5 +1,6 @@
-import type { AccountMailKind, Log } from '@waymark/contracts'
-import { generateToken } from '@waymark/domain'
+import type { AccountMailKind } from '@waymark/contracts/account-mail'
+import type { Log } from '@waymark/contracts/log'
+import { generateToken } from '@waymark/domain/account'
 import type { Pool } from 'pg'
 import { claimAccountMail, finishAccountMail } from './account-mail-queries.ts'
 import { createSendQueuedMails } from './send-queued-mails.ts'

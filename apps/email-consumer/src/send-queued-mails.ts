@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { composeMail } from './compose-mail.ts'
 import type { MailTransport } from './transport.ts'
 

@@ -1,5 +1,5 @@
-import type { Log } from '@waymark/contracts'
-import { generateToken } from '@waymark/domain'
+import type { Log } from '@waymark/contracts/log'
+import { generateToken } from '@waymark/domain/account'
 import type { Pool } from 'pg'
 import { createSendQueuedMails } from './send-queued-mails.ts'
 import { claimVerification, finishVerification, VERIFICATION_HOURS } from './sender-queries.ts'

@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import type { Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import { createSendQueuedMails } from './send-queued-mails.ts'

@@ -1,6 +1,6 @@
-import type { SuppressionReason } from '@waymark/contracts'
+import type { SuppressionReason } from '@waymark/contracts/email'
 import { bulkColumns } from '@waymark/database'
-import { comparableAddress } from '@waymark/domain'
+import { comparableAddress } from '@waymark/domain/email'
 import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 

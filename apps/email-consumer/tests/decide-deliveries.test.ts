@@ -1,6 +1,6 @@
 import { createMemoryCache } from '@waymark/cache'
-import type { EnrichedEvent } from '@waymark/contracts'
-import { compileDecision, createDecisionSet } from '@waymark/domain'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { compileDecision, createDecisionSet } from '@waymark/domain/decision'
 import type { Delivery } from '@waymark/event-bus'
 import { eraseProfile, resolveProfiles } from '@waymark/pipeline'
 import { createConfigChanges, createProjectConfigs } from '@waymark/project-config'

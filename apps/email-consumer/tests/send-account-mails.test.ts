@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { AccountMailKind } from '@waymark/contracts'
-import { hashToken } from '@waymark/domain'
+import type { AccountMailKind } from '@waymark/contracts/account-mail'
+import { hashToken } from '@waymark/domain/account'
 import { createMemoryLog, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createSendAccountMails } from '../src/send-account-mails.ts'

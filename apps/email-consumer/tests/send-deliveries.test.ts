@@ -1,4 +1,4 @@
-import type { RetryPlan } from '@waymark/domain'
+import type { RetryPlan } from '@waymark/domain/email'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { createMessageRenderer } from '@waymark/service-kit'
 import { createMemoryLog, eventually, freePort, services } from '@waymark/testing'

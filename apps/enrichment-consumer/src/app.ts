@@ -1,4 +1,4 @@
-import { consumerGroups } from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts/topics'
 import { createPersonChanges } from '@waymark/pipeline'
 import type { CorePlatform, Service } from '@waymark/service-kit'
 import { createEnrichRecords } from './enrich-records.ts'

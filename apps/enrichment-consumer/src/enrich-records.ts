@@ -1,14 +1,11 @@
-import {
-  type EnrichedEvent,
-  enrichedEvents,
-  type IdentifyRecord,
-  type IngestRecord,
-  type Log,
-  type QueuedRecord,
-  traceHeadersOf,
-} from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { IdentifyRecord, IngestRecord, QueuedRecord } from '@waymark/contracts/records/ingest-record'
+import { enrichedEvents } from '@waymark/contracts/topics'
+import { traceHeadersOf } from '@waymark/contracts/trace-context'
 import type { Database } from '@waymark/database'
-import { type Locate, partitionKeyOf } from '@waymark/domain'
+import type { Locate } from '@waymark/domain/enrichment'
+import { partitionKeyOf } from '@waymark/domain/ingestion'
 import type { Delivery, EventBus, OutgoingRecord } from '@waymark/event-bus'
 import {
   aboutRecord,

@@ -1,4 +1,5 @@
-import type { EnrichedEvent, IdentifyRecord, QueuedRecord } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { IdentifyRecord, QueuedRecord } from '@waymark/contracts/records/ingest-record'
 import { openDatabase } from '@waymark/database'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import type { PersonChanges } from '@waymark/pipeline'

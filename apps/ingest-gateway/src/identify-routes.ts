@@ -1,15 +1,18 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   type IdentifyRequest,
-  identify as identifyOperation,
   identifyRequest,
   MAX_IDENTIFY_BODY_BYTES,
   type ProfileRequest,
-  writeProfile as profileOperation,
   profileRequest,
-  requireValid,
-} from '@waymark/contracts'
-import { type IdentityKind, memberSize, traitsProblem, withIntegersAsText } from '@waymark/domain'
+} from '@waymark/contracts/http/identify'
+import {
+  identify as identifyOperation,
+  writeProfile as profileOperation,
+} from '@waymark/contracts/http/ingestion-operations'
+import { requireValid } from '@waymark/contracts/require-valid'
+import { type IdentityKind, memberSize, traitsProblem } from '@waymark/domain/identity'
+import { withIntegersAsText } from '@waymark/domain/json'
 import { keyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
 import type { createIdentify, Identify, ProfileWrite } from './identify.ts'
 import { wantsSync } from './track-routes.ts'

@@ -1,22 +1,13 @@
-import {
-  type ApiKeyKind,
-  AppError,
-  type IdentifyRecord,
-  type IdentifyResult,
-  ingestRecords,
-  type ProfileResult,
-  readClientTime,
-  storeUnavailable,
-} from '@waymark/contracts'
+import type { ApiKeyKind } from '@waymark/contracts/api-key'
+import { AppError, storeUnavailable } from '@waymark/contracts/app-error'
+import { readClientTime } from '@waymark/contracts/client-time'
+import type { IdentifyResult, ProfileResult } from '@waymark/contracts/http/identify'
+import type { IdentifyRecord } from '@waymark/contracts/records/ingest-record'
+import { ingestRecords } from '@waymark/contracts/topics'
 import { type Database, isTransient } from '@waymark/database'
-import {
-  type CheckedTraits,
-  checkTraits,
-  type IdentityKind,
-  isUserHash,
-  partitionKeyOf,
-  requireOngoingWork,
-} from '@waymark/domain'
+import { requireOngoingWork } from '@waymark/domain/fairness'
+import { type CheckedTraits, checkTraits, type IdentityKind, isUserHash } from '@waymark/domain/identity'
+import { partitionKeyOf } from '@waymark/domain/ingestion'
 import { BusUnavailableError } from '@waymark/event-bus'
 import {
   applyIdentify,

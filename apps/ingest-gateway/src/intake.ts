@@ -1,32 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import type { Cache } from '@waymark/cache'
-import {
-  type AcceptedEvent,
-  AppError,
-  type ClientDevice,
-  type EventErrors,
-  hasVisibleCharacter,
-  type IngestRecord,
-  type InvalidEvent,
-  MAX_EVENT_BYTES,
-  type RejectedEvent,
-  type ValidationItem,
-  type ValidationMode,
-} from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_EVENT_BYTES } from '@waymark/contracts/http/track-request'
+import type { EventErrors, InvalidEvent, ValidationItem } from '@waymark/contracts/http/track-result'
+import type { ValidationMode } from '@waymark/contracts/project-settings'
+import type { AcceptedEvent, ClientDevice, IngestRecord } from '@waymark/contracts/records/ingest-record'
+import type { RejectedEvent } from '@waymark/contracts/records/quarantine-records'
+import { hasVisibleCharacter } from '@waymark/contracts/validator'
+import { validateEvent, validationModeOf } from '@waymark/domain/catalog'
+import { conversionsOf, meterEvent } from '@waymark/domain/conversion'
+import { isAppAgent } from '@waymark/domain/enrichment'
 import {
   type AcceptanceContext,
   acceptEvent,
-  conversionsOf,
   ingestRecordOf,
-  isAppAgent,
   isMissingId,
-  meterEvent,
   type SentAt,
   sampleOf,
-  validateEvent,
-  validationModeOf,
-  WorkBudget,
-} from '@waymark/domain'
+} from '@waymark/domain/ingestion'
+import { WorkBudget } from '@waymark/domain/logic'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,4 +1,4 @@
-import type { AppError } from '@waymark/contracts'
+import type { AppError } from '@waymark/contracts/app-error'
 import type { ProjectConfig } from '@waymark/project-config'
 import {
   type HttpRequest,

@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { AppError, type Endpoint } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Endpoint } from '@waymark/contracts/http/operation'
 import { type HttpRequest, namesTag, type Reply, type Route, route } from '@waymark/service-kit'
 
 const require = createRequire(import.meta.url)

@@ -1,12 +1,10 @@
 import { createMemoryCache } from '@waymark/cache'
-import {
-  AppError,
-  type IngestRecord,
-  ingestRecords,
-  type Topic,
-  type ValidationItem,
-} from '@waymark/contracts'
-import { compileDecision, compileSelector, createDecisionSet } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
+import { ingestRecords, type Topic } from '@waymark/contracts/topics'
+import { compileSelector } from '@waymark/domain/conversion'
+import { compileDecision, createDecisionSet } from '@waymark/domain/decision'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'

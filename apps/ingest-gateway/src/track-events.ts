@@ -1,15 +1,14 @@
-import {
-  AppError,
-  type AsyncTrackResult,
-  type EventErrors,
-  type IngestRecord,
-  ingestRecords,
-  type RejectedEvent,
-  rejectedEvents,
-  type SyncTrackResult,
-  type ValidationItem,
-} from '@waymark/contracts'
-import { partitionKeyOf } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import type {
+  AsyncTrackResult,
+  EventErrors,
+  SyncTrackResult,
+  ValidationItem,
+} from '@waymark/contracts/http/track-result'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
+import type { RejectedEvent } from '@waymark/contracts/records/quarantine-records'
+import { ingestRecords, rejectedEvents } from '@waymark/contracts/topics'
+import { partitionKeyOf } from '@waymark/domain/ingestion'
 import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import type { createIntake, Intake, IntakeOptions, Sender, TrackRequest } from './intake.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseTrackRequest, wantsSync } from './track-routes.ts'

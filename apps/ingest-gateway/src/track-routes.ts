@@ -1,12 +1,12 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { backfillEvents, trackEvents as trackOperation } from '@waymark/contracts/http/ingestion-operations'
 import {
-  AppError,
-  backfillEvents,
   MAX_BACKFILL_EVENTS,
   MAX_EVENTS_PER_REQUEST,
   MAX_TRACK_BODY_BYTES,
-  trackEvents as trackOperation,
-} from '@waymark/contracts'
-import { dailyVisitorId, readSentAt } from '@waymark/domain'
+} from '@waymark/contracts/http/track-request'
+import { dailyVisitorId } from '@waymark/domain/identity'
+import { readSentAt } from '@waymark/domain/ingestion'
 import type { VisitorHash } from '@waymark/pipeline'
 import {
   answerLateWith,

@@ -1,5 +1,5 @@
 import { createReadThroughCache } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import type { Pool } from 'pg'
 import { type AppFiles, readAppFiles } from './link-domain-queries.ts'
 

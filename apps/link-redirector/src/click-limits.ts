@@ -1,5 +1,5 @@
 import type { SharedTotals } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { readClicks } from './stored-link-queries.ts'

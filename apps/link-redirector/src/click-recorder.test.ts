@@ -1,5 +1,5 @@
-import type { LinkClick } from '@waymark/contracts'
-import { describeUserAgent } from '@waymark/domain'
+import type { LinkClick } from '@waymark/contracts/records/change-records'
+import { describeUserAgent } from '@waymark/domain/enrichment'
 import { BusUnavailableError } from '@waymark/event-bus'
 import type { IngestQueue } from '@waymark/pipeline'
 import { createMemoryLog, eventually } from '@waymark/testing'

@@ -1,6 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { type IpStorage, type LinkClick, type Log, linkClicks } from '@waymark/contracts'
-import { storableIp, type UserAgent, urlHostOf } from '@waymark/domain'
+import type { Log } from '@waymark/contracts/log'
+import type { IpStorage } from '@waymark/contracts/project-settings'
+import type { LinkClick } from '@waymark/contracts/records/change-records'
+import { linkClicks } from '@waymark/contracts/topics'
+import { storableIp, type UserAgent, urlHostOf } from '@waymark/domain/enrichment'
 import { createBatcher, type IngestQueue, traceHeaders, type VisitorHash } from '@waymark/pipeline'
 import { Counter, Gauge, type Registry } from 'prom-client'
 

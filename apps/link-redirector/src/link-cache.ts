@@ -1,12 +1,13 @@
 import { createReadThroughCache, type ReadValue } from '@waymark/cache'
-import type { LinkTarget, Log } from '@waymark/contracts'
+import type { LinkTarget } from '@waymark/contracts/http/links'
+import type { Log } from '@waymark/contracts/log'
 import {
   fitsTarget,
   LINK_CODE,
   type LinkVisitor,
   type PreparedDestination,
   prepareDestination,
-} from '@waymark/domain'
+} from '@waymark/domain/link'
 import { linkKeyOf } from '@waymark/pipeline'
 import type { ChangeNotices } from '@waymark/project-config'
 import type { LinkStore } from './link-store.ts'

@@ -1,4 +1,4 @@
-import { compileValidator } from '@waymark/contracts'
+import { compileValidator } from '@waymark/contracts/validator'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
 

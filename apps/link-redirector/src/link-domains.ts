@@ -1,5 +1,6 @@
 import { type Cache, readCopy } from '@waymark/cache'
-import { storeUnavailable, within } from '@waymark/contracts'
+import { storeUnavailable } from '@waymark/contracts/app-error'
+import { within } from '@waymark/contracts/within'
 import { oneAtATime } from '@waymark/project-config'
 import { type HttpRequest, requestHostOf } from '@waymark/service-kit'
 import type { Pool } from 'pg'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { createMemoryRateLimiter } from '@waymark/cache'
-import { newLink } from '@waymark/contracts'
+import { newLink } from '@waymark/contracts/http/links'
 import { createPasswordQueue, type HttpRequest } from '@waymark/service-kit'
 import { describe, expect, it } from 'vitest'
 import { createLinkPasswords } from './link-passwords.ts'

@@ -1,7 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { RateLimiter } from '@waymark/cache'
-import { AppError, MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts'
-import { clientNetworkOf, requireOngoingWork, verifyPassword } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts/http/links'
+import { verifyPassword } from '@waymark/domain/account'
+import { clientNetworkOf } from '@waymark/domain/enrichment'
+import { requireOngoingWork } from '@waymark/domain/fairness'
 import { type HttpRequest, type PasswordQueue, protocolOf, readFormBody } from '@waymark/service-kit'
 import type { PasswordProblem } from './password-page.ts'
 

@@ -1,5 +1,6 @@
 import { type Cache, readCopy } from '@waymark/cache'
-import { checkDestination, runAsProcess } from '@waymark/domain'
+import { runAsProcess } from '@waymark/domain/fairness'
+import { checkDestination } from '@waymark/domain/link'
 import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import DataLoader from 'dataloader'
 import type { Pool } from 'pg'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts'
+import { MAX_LINK_PASSWORD_LENGTH } from '@waymark/contracts/http/links'
 import { type HttpRequest, prefersHtml, type Reply } from '@waymark/service-kit'
 
 /** Why a visitor has to give the password of a link. */

@@ -1,5 +1,5 @@
-import type { LinkCard } from '@waymark/contracts'
-import { escapeHtml } from '@waymark/domain'
+import type { LinkCard } from '@waymark/contracts/http/links'
+import { escapeHtml } from '@waymark/domain/text'
 import type { Reply } from '@waymark/service-kit'
 
 const HEADERS = {

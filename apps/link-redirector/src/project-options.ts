@@ -1,5 +1,6 @@
 import { createReadThroughCache } from '@waymark/cache'
-import type { IpStorage, Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import type { IpStorage } from '@waymark/contracts/project-settings'
 import type { ProjectConfigs } from '@waymark/project-config'
 
 /** What a project's settings say about its links. */

@@ -1,4 +1,5 @@
-import { AppError, resolveLink, unlockLink } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { resolveLink, unlockLink } from '@waymark/contracts/http/links'
 import {
   addressFor,
   createClickIds,
@@ -7,7 +8,7 @@ import {
   linkStateAt,
   variantFor,
   visitedCode,
-} from '@waymark/domain'
+} from '@waymark/domain/link'
 import {
   type HttpRequest,
   protocolOf,

@@ -1,11 +1,11 @@
 import {
-  compileValidator,
   LinkCard,
   type LinkStatus,
   LinkTarget,
   type LinkUtm,
   LinkVariant,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/links'
+import { compileValidator } from '@waymark/contracts/validator'
 import { linkKeyOf } from '@waymark/pipeline'
 import type { ChangesQuery } from '@waymark/project-config'
 import type { Pool } from 'pg'

@@ -1,4 +1,5 @@
-import { clientNetworkOf, describeVisitor, type LinkVisitor, type UserAgent } from '@waymark/domain'
+import { clientNetworkOf, type UserAgent } from '@waymark/domain/enrichment'
+import { describeVisitor, type LinkVisitor } from '@waymark/domain/link'
 import type { HttpRequest } from '@waymark/service-kit'
 import type { Click } from './click-recorder.ts'
 

@@ -1,4 +1,4 @@
-import { variantNumberOf } from '@waymark/domain'
+import { variantNumberOf } from '@waymark/domain/link'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {

@@ -1,4 +1,4 @@
-import { hashPassword } from '@waymark/domain'
+import { hashPassword } from '@waymark/domain/account'
 import { eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

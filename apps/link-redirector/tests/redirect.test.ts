@@ -1,4 +1,4 @@
-import { clickTimeOf, parseClickId } from '@waymark/domain'
+import { clickTimeOf, parseClickId } from '@waymark/domain/link'
 import { eventually, services, withinOneDay } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {

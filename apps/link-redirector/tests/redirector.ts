@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { linkClicks, topics } from '@waymark/contracts'
+import { linkClicks, topics } from '@waymark/contracts/topics'
 import { type Database, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { cacheUserAgents, storeClicks } from '@waymark/pipeline'

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { Prisma } from '@waymark/database'
 import type { Config } from '@waymark/service-kit'
 import { quotasConfig } from './config.ts'

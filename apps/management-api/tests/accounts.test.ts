@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { AccountView, SessionView } from '@waymark/contracts'
+import type { AccountView } from '@waymark/contracts/http/account-parts'
+import type { SessionView } from '@waymark/contracts/http/accounts'
 import { ensureDemoProject } from '@waymark/project-config'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

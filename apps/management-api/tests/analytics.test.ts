@@ -3,17 +3,10 @@ import type { AnalyticsStore } from '@waymark/analytics'
 import { openClickHouseStore } from '@waymark/analytics/clickhouse'
 import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/analytics/duckdb'
 import {
-  MAX_ANALYTICS_DAYS,
-  MAX_ANALYTICS_GROUPS,
-  MAX_FILTER_TEXT_LENGTH,
-  MAX_FILTER_VALUES,
-  MAX_FILTERS,
   MAX_FUNNEL_STEPS,
   MAX_FUNNEL_WINDOW_SECONDS,
   MAX_PATH_DEPTH,
   MAX_PATH_LINKS,
-  MAX_PROPERTY_NAME_LENGTH,
-  MAX_QUERIES_PER_PROJECT,
   MAX_QUERY_BYTES,
   MAX_QUERY_VALUES,
   MAX_RETENTION_COHORTS,
@@ -21,8 +14,17 @@ import {
   MAX_TREND_BUCKETS,
   MAX_TREND_SERIES,
   MAX_TREND_VALUES,
-} from '@waymark/contracts'
-import { propertyNameOf } from '@waymark/domain'
+} from '@waymark/contracts/http/analytics'
+import {
+  MAX_ANALYTICS_DAYS,
+  MAX_ANALYTICS_GROUPS,
+  MAX_FILTER_TEXT_LENGTH,
+  MAX_FILTER_VALUES,
+  MAX_FILTERS,
+  MAX_PROPERTY_NAME_LENGTH,
+  MAX_QUERIES_PER_PROJECT,
+} from '@waymark/contracts/http/analytics-parts'
+import { propertyNameOf } from '@waymark/domain/analytics'
 import { anEnrichedEvent, freePort, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'

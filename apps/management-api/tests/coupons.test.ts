@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { openDatabase } from '@waymark/database'
-import { drawCodes } from '@waymark/domain'
+import { drawCodes } from '@waymark/domain/coupon'
 import { createAssignCoupon, insertCoupons } from '@waymark/pipeline'
 import { readConfig } from '@waymark/service-kit'
 import { createTestDatabase, eventually, extent, services } from '@waymark/testing'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { MAX_DECISION_VERSIONS } from '@waymark/contracts'
+import { MAX_DECISION_VERSIONS } from '@waymark/contracts/http/decisions'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, startWorld, type World } from './world.ts'

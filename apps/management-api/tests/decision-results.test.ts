@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { DecisionResults } from '@waymark/contracts'
+import type { DecisionResults } from '@waymark/contracts/http/decisions'
 import {
   applyIdentify,
   createEventPartitions,

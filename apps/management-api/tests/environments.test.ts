@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { MAX_OWN_ENVIRONMENTS } from '@waymark/contracts'
+import { MAX_OWN_ENVIRONMENTS } from '@waymark/contracts/environment'
 import { resolveProfiles, storeExposures } from '@waymark/pipeline'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

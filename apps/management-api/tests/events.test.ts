@@ -2,14 +2,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import {
-  type EnrichedEvent,
-  type FilterRequest,
-  MAX_EXPORT_LIMIT,
-  MAX_FILTERS,
-  MAX_FILTERS_LENGTH,
-} from '@waymark/contracts'
-import { fulfils, parseFilter } from '@waymark/domain'
+import { type FilterRequest, MAX_FILTERS } from '@waymark/contracts/http/analytics-parts'
+import { MAX_EXPORT_LIMIT, MAX_FILTERS_LENGTH } from '@waymark/contracts/http/events'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { fulfils, parseFilter } from '@waymark/domain/analytics'
 import { createEventPartitions, createEventWriter, resolveProfiles } from '@waymark/pipeline'
 import { anEnrichedEvent, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { MAX_DASHBOARD_INSIGHTS, MAX_QUERY_BYTES } from '@waymark/contracts'
+import { MAX_QUERY_BYTES } from '@waymark/contracts/http/analytics'
+import { MAX_DASHBOARD_INSIGHTS } from '@waymark/contracts/http/insights'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startWorld, type World } from './world.ts'

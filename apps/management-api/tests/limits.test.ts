@@ -1,4 +1,5 @@
-import { MAX_SCHEMA_PARTS, MAX_SELECTORS_PER_EVENT } from '@waymark/contracts'
+import { MAX_SCHEMA_PARTS } from '@waymark/contracts/http/event-definitions'
+import { MAX_SELECTORS_PER_EVENT } from '@waymark/contracts/http/metering-selectors'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'

@@ -1,5 +1,5 @@
-import type { BulkLinkResult, LinkView } from '@waymark/contracts'
-import { verifyPassword } from '@waymark/domain'
+import type { BulkLinkResult, LinkView } from '@waymark/contracts/http/links'
+import { verifyPassword } from '@waymark/domain/account'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'

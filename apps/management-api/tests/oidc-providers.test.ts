@@ -5,7 +5,7 @@ import {
   MAX_TENANT_DOMAINS,
   type OidcProviderView,
   type TenantDomainView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/oidc'
 import {
   CLIENT_SECRET,
   createJar,

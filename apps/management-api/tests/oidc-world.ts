@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { AccountView, OidcProviderView, RoleMapping } from '@waymark/contracts'
-import { hashPassword } from '@waymark/domain'
+import type { AccountView } from '@waymark/contracts/http/account-parts'
+import type { OidcProviderView, RoleMapping } from '@waymark/contracts/http/oidc'
+import { hashPassword } from '@waymark/domain/account'
 import {
   CLIENT_ID,
   CLIENT_SECRET,

@@ -1,4 +1,5 @@
-import { type ApiKeyScope, apiKeyScopes, type ProjectRole, projectRoles } from '@waymark/contracts'
+import { type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
+import { type ProjectRole, projectRoles } from '@waymark/contracts/project-role'
 
 /**
  * The permissions of all operations, written by hand, so that an accidental change of `access` fails. `anyone` needs

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import {
-  type ApiKeyScope,
-  apiKeyScopes,
-  constantEffects,
-  operations,
-  projectRoles,
-  scopeForRole,
-} from '@waymark/contracts'
+import { type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
+import { constantEffects } from '@waymark/contracts/http/effects'
+import { operations } from '@waymark/contracts/http/operations'
+import { projectRoles, scopeForRole } from '@waymark/contracts/project-role'
 import type { Route } from '@waymark/service-kit'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

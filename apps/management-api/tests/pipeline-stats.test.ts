@@ -1,4 +1,5 @@
-import { consumerGroups, MAX_COUNTED_FAILURES, type PipelineStatsView } from '@waymark/contracts'
+import { MAX_COUNTED_FAILURES, type PipelineStatsView } from '@waymark/contracts/http/pipeline-stats'
+import { consumerGroups } from '@waymark/contracts/topics'
 import { BusUnavailableError } from '@waymark/event-bus'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AccountView } from '@waymark/contracts'
+import type { AccountView } from '@waymark/contracts/http/account-parts'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RegistrationMode } from '../src/app.ts'

@@ -1,14 +1,8 @@
-import {
-  type Access,
-  type ApiKeyScope,
-  conditionalEffects,
-  constantEffects,
-  effectRequirements,
-  type Operation,
-  projectRoles,
-  scopeForRole,
-} from '@waymark/contracts'
-import { scopeAllows } from '@waymark/domain'
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { conditionalEffects, constantEffects, effectRequirements } from '@waymark/contracts/http/effects'
+import type { Access, Operation } from '@waymark/contracts/http/operation'
+import { projectRoles, scopeForRole } from '@waymark/contracts/project-role'
+import { scopeAllows } from '@waymark/domain/key'
 
 const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { generateApiKey } from '@waymark/domain'
+import { generateApiKey } from '@waymark/domain/key'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { MAX_PENDING_CHANGES } from '@waymark/contracts'
+import { MAX_PENDING_CHANGES } from '@waymark/contracts/http/decisions'
 import { readConfig } from '@waymark/service-kit'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

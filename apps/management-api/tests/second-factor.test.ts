@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { type AccountView, RECOVERY_CODES } from '@waymark/contracts'
+import type { AccountView } from '@waymark/contracts/http/account-parts'
+import { RECOVERY_CODES } from '@waymark/contracts/http/second-factor'
 import { eventually, services } from '@waymark/testing'
 import { generate } from 'otplib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

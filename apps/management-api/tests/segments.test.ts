@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { SegmentCondition } from '@waymark/contracts'
-import { compileSegment, isInSegment } from '@waymark/domain'
+import type { SegmentCondition } from '@waymark/contracts/http/segments'
+import { compileSegment, isInSegment } from '@waymark/domain/decision'
 import {
   applyIdentify,
   createCompleteCounts,

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { type AccountView, type ApiKeyScope, apiKeyScopes, type ProjectRole } from '@waymark/contracts'
+import { type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
+import type { AccountView } from '@waymark/contracts/http/account-parts'
+import type { ProjectRole } from '@waymark/contracts/project-role'
 import { type Database, openDatabase } from '@waymark/database'
-import { generateApiKey } from '@waymark/domain'
+import { generateApiKey } from '@waymark/domain/key'
 import {
   createScope,
   embeddedPlatform,

@@ -1,5 +1,5 @@
 import { migrate } from '@waymark/database'
-import { generateApiKey } from '@waymark/domain'
+import { generateApiKey } from '@waymark/domain/key'
 import { services, startPostgres } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'
 import { PASSWORD, startManagement } from './start-management.ts'

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { AnalyticsUnavailableError } from '@waymark/analytics'
-import type { EnrichedEvent, IngestRecord, ValidationItem } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import {
   applyIdentify,
   createEventPartitions,

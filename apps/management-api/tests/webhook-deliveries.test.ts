@@ -1,4 +1,4 @@
-import type { ProjectRole } from '@waymark/contracts'
+import type { ProjectRole } from '@waymark/contracts/project-role'
 import { services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-import { consumerGroups } from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts/topics'
 import type { Delivery } from '@waymark/event-bus'
 import {
   type AboutPeople,

@@ -1,4 +1,4 @@
-import { PATTERN_DESCRIPTION } from '@waymark/contracts'
+import { PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
 import { flagStreamConfig } from '@waymark/decision-service'
 import { mailConfig } from '@waymark/email-consumer'
 import { oidcConfig, quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { compileValidator } from '@waymark/contracts'
+import { compileValidator } from '@waymark/contracts/validator'
 import { ensureDemoProject } from '@waymark/project-config'
 import { type Platform, writeFileAtomically } from '@waymark/service-kit'
 import { type Static, Type } from 'typebox'

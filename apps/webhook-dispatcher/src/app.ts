@@ -1,13 +1,14 @@
-import { consumerGroups, webhookDeliveryStatuses } from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts/topics'
+import { webhookDeliveryStatuses } from '@waymark/contracts/webhook'
+import type { RetryPlan } from '@waymark/domain/email'
 import {
   auditMessage,
   decisionMessage,
   emailMessage,
   eventMessages,
   linkClickMessage,
-  type RetryPlan,
   redemptionMessage,
-} from '@waymark/domain'
+} from '@waymark/domain/webhook'
 import {
   type Config,
   type CorePlatform,

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { MAX_WEBHOOK_RESPONSE_BYTES } from '@waymark/contracts'
+import { MAX_WEBHOOK_RESPONSE_BYTES } from '@waymark/contracts/webhook'
 import { createGuardedRequests, RefusedAddressError, type ResolveHost } from '@waymark/service-kit'
 
 type HttpPostOptions = {

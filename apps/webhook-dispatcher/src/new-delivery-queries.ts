@@ -1,5 +1,5 @@
 import { bulkColumns } from '@waymark/database'
-import type { WebhookMessage } from '@waymark/domain'
+import type { WebhookMessage } from '@waymark/domain/webhook'
 import type { ClientBase } from 'pg'
 
 /** A message to deliver to a webhook. */

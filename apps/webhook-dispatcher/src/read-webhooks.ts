@@ -1,4 +1,4 @@
-import { type CompiledWebhook, compileWebhook, type StoredWebhook } from '@waymark/domain'
+import { type CompiledWebhook, compileWebhook, type StoredWebhook } from '@waymark/domain/webhook'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import { readActiveWebhooks } from './webhook-queries.ts'

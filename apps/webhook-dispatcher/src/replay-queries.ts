@@ -1,4 +1,4 @@
-import { MAX_REPLAYED_DELIVERIES } from '@waymark/contracts'
+import { MAX_REPLAYED_DELIVERIES } from '@waymark/contracts/webhook'
 import type { Database } from '@waymark/database'
 
 /** Deliveries that are examined at once, and may wait before more are queued. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '@waymark/contracts'
-import { nextAttemptIn, type RetryPlan } from '@waymark/domain'
+import type { Log } from '@waymark/contracts/log'
+import { nextAttemptIn, type RetryPlan } from '@waymark/domain/email'
 import { Webhook } from 'standardwebhooks'
 import type { ClaimedDelivery, DeliveryQueue, Settlement } from './delivery-queue-queries.ts'
 import type { HttpPost, PostOutcome } from './http-post.ts'

@@ -1,5 +1,6 @@
 import type { Database } from '@waymark/database'
-import { type CompiledWebhook, isFor, type WebhookMessage, WorkBudget } from '@waymark/domain'
+import { WorkBudget } from '@waymark/domain/logic'
+import { type CompiledWebhook, isFor, type WebhookMessage } from '@waymark/domain/webhook'
 import type { Delivery } from '@waymark/event-bus'
 import { aboutAnything, withoutErased } from '@waymark/pipeline'
 import { LoopTurns } from '@waymark/service-kit'

@@ -1,4 +1,4 @@
-import type { StoredWebhook } from '@waymark/domain'
+import type { StoredWebhook } from '@waymark/domain/webhook'
 import type { Pool } from 'pg'
 
 const READ = `

@@ -1,5 +1,6 @@
 import { openDatabase } from '@waymark/database'
-import { generateWebhookSecret, type RetryPlan } from '@waymark/domain'
+import type { RetryPlan } from '@waymark/domain/email'
+import { generateWebhookSecret } from '@waymark/domain/webhook'
 import { createMemoryLog, createTestDatabase } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { createDeliveryQueue, type QueueOptions } from '../src/delivery-queue-queries.ts'

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { MAX_WEBHOOK_RESPONSE_BYTES } from '@waymark/contracts'
+import { MAX_WEBHOOK_RESPONSE_BYTES } from '@waymark/contracts/webhook'
 import type { ResolveHost } from '@waymark/service-kit'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createHttpPost } from '../src/http-post.ts'

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { generateWebhookSecret } from '@waymark/domain'
+import { generateWebhookSecret } from '@waymark/domain/webhook'
 import {
   createMemoryLog,
   eventually,

@@ -1,12 +1,8 @@
 import { createMemoryCache } from '@waymark/cache'
-import {
-  type CouponRedemptionRecord,
-  couponsRedeemed,
-  enrichedEvents,
-  type LinkClick,
-  linkClicks,
-} from '@waymark/contracts'
-import { eventMessages, linkClickMessage, redemptionMessage } from '@waymark/domain'
+import type { LinkClick } from '@waymark/contracts/records/change-records'
+import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-redemption'
+import { couponsRedeemed, enrichedEvents, linkClicks } from '@waymark/contracts/topics'
+import { eventMessages, linkClickMessage, redemptionMessage } from '@waymark/domain/webhook'
 import type { Delivery } from '@waymark/event-bus'
 import { createPurger, eraseProfile } from '@waymark/pipeline'
 import { anEnrichedEvent, seededRandom, services } from '@waymark/testing'

@@ -1,5 +1,6 @@
-import type { EnrichedEvent, EventView } from '@waymark/contracts'
-import { eventKeyOf } from '@waymark/domain'
+import type { EventView } from '@waymark/contracts/http/events'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { AnalyticsProfile, StoredEvent } from './store.ts'
 
 /** JSON integers beyond this are read as text by ClickHouse. */

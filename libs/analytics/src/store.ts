@@ -1,5 +1,8 @@
-import { analyticsMetrics, type EnrichedEvent, type EventView } from '@waymark/contracts'
-import type { CompiledSegment, EventFilter, PropertyRef } from '@waymark/domain'
+import { analyticsMetrics } from '@waymark/contracts/http/analytics'
+import type { EventView } from '@waymark/contracts/http/events'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { EventFilter, PropertyRef } from '@waymark/domain/analytics'
+import type { CompiledSegment } from '@waymark/domain/decision'
 
 /**
  * The column store that answers analytics queries. People are counted by profile: two merged profiles are one person in

@@ -1,4 +1,4 @@
-import type { StatsInterval } from '@waymark/contracts'
+import type { StatsInterval } from '@waymark/contracts/http/stats'
 import { Temporal } from 'temporal-polyfill'
 
 const STEPS: Record<StatsInterval, Temporal.DurationLike> = {

@@ -1,13 +1,8 @@
-import type { EnrichedEvent, EventView } from '@waymark/contracts'
-import {
-  channelOf,
-  type EventFilter,
-  eventKeyOf,
-  firstDayOf,
-  fulfils,
-  isInSegment,
-  type PropertyRef,
-} from '@waymark/domain'
+import type { EventView } from '@waymark/contracts/http/events'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { channelOf, type EventFilter, fulfils, type PropertyRef } from '@waymark/domain/analytics'
+import { firstDayOf, isInSegment } from '@waymark/domain/decision'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import type {
   AnalyticsProfile,
   AnalyticsStore,

@@ -1,5 +1,5 @@
 // Stores batches of 100 events in a DuckDB file in a separate process, for tests that kill it.
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDuckDBStore } from '../src/duckdb/index.ts'
 
 const [path = '', example = ''] = process.argv.slice(2)

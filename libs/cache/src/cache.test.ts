@@ -1,4 +1,4 @@
-import { compileValidator } from '@waymark/contracts'
+import { compileValidator } from '@waymark/contracts/validator'
 import { describe, expect, it } from 'vitest'
 import { createMemoryCache, readCopy } from './cache.ts'
 

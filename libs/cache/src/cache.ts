@@ -1,4 +1,5 @@
-import type { Log, Validator } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import type { Validator } from '@waymark/contracts/validator'
 import { LRUCache } from 'lru-cache'
 import { connectRedis, type RedisOptions } from './redis-connection.ts'
 

@@ -1,4 +1,7 @@
-import { CACHE_READ_TIMEOUT_MS, type Log, storeUnavailable, within } from '@waymark/contracts'
+import { storeUnavailable } from '@waymark/contracts/app-error'
+import type { Log } from '@waymark/contracts/log'
+import { CACHE_READ_TIMEOUT_MS } from '@waymark/contracts/request-budget'
+import { within } from '@waymark/contracts/within'
 import { LRUCache } from 'lru-cache'
 
 /** A cached value. `readAt` is when it was read, in ms by the cache's clock, or `-Infinity` when that is unknown. */

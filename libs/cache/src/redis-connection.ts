@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis'
 
 /** How to reach Redis. `commandTimeoutMs` bounds the time of each command (200). */

@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { LRUCache } from 'lru-cache'
 import { connectRedis, type RedisOptions } from './redis-connection.ts'
 

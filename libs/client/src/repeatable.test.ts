@@ -1,4 +1,4 @@
-import { operations } from '@waymark/contracts'
+import { operations } from '@waymark/contracts/http/operations'
 import { describe, expect, it } from 'vitest'
 import { operationName } from './errors.ts'
 import { isRepeatable, REPEATABLE, WITH_IDEMPOTENCY_KEY, withIds } from './repeatable.ts'

@@ -1,4 +1,4 @@
-import { runAsProcess, runAsWork } from '@waymark/domain'
+import { runAsProcess, runAsWork } from '@waymark/domain/fairness'
 import { describe, expect, it } from 'vitest'
 import { openDatabase } from './database.ts'
 import { connectionShares } from './fair-pool.ts'

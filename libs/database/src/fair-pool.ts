@@ -4,7 +4,7 @@ import {
   type FairQueueOptions,
   type Release,
   type WorkKind,
-} from '@waymark/domain'
+} from '@waymark/domain/fairness'
 import { Pool, type PoolClient, type PoolConfig } from 'pg'
 
 /** Lanes of the connections: the kinds of requests, and work of the process itself. */

@@ -1,4 +1,4 @@
-import { AppError, type ErrorCode } from '@waymark/contracts'
+import { AppError, type ErrorCode } from '@waymark/contracts/app-error'
 
 const SOCKET_CODES = new Set([
   'EAI_AGAIN',

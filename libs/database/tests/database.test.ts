@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
-import { canonicalAddress } from '@waymark/contracts'
+import { canonicalAddress } from '@waymark/contracts/email-address'
 import { createTestDatabase, eventually, services, type TestDatabase } from '@waymark/testing'
 import type { PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'

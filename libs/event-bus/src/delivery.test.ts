@@ -1,4 +1,6 @@
-import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@waymark/contracts'
+import type { DeadLetter } from '@waymark/contracts/records/quarantine-records'
+import { deadLetters, type Topic } from '@waymark/contracts/topics'
+import { compileValidator } from '@waymark/contracts/validator'
 import { classifyStoreError } from '@waymark/database'
 import { createMemoryLog } from '@waymark/testing'
 import { type Static, Type } from 'typebox'

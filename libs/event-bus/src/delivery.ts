@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type DeadLetter, deadLetters, type Log, traceHeadersOf, traceIdOf } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import type { DeadLetter } from '@waymark/contracts/records/quarantine-records'
+import { deadLetters } from '@waymark/contracts/topics'
+import { traceHeadersOf, traceIdOf } from '@waymark/contracts/trace-context'
 import { BusUnavailableError, type Delivery, type EventBus, type Subscription } from './port.ts'
 
 /** A record as an adapter reads it, before decoding. */

@@ -1,6 +1,6 @@
-import type { ConsumerGroup, Topic } from '@waymark/contracts'
+import type { ConsumerGroup, Topic } from '@waymark/contracts/topics'
 
-export { BusUnavailableError } from '@waymark/contracts'
+export { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
 
 /** A record to publish. Records with the same key are delivered in the order of publishing. */
 export type OutgoingRecord<T> = { key: string; value: T; headers?: Record<string, string> }

@@ -1,4 +1,4 @@
-import { couponsRedeemed, enrichedEvents, rejectedEvents, type Topic } from '@waymark/contracts'
+import { couponsRedeemed, enrichedEvents, rejectedEvents, type Topic } from '@waymark/contracts/topics'
 import { createPool } from '@waymark/database'
 import { partitionOf } from '@waymark/kafka-client'
 import { createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'

@@ -1,5 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
-import { compileValidator, type DeadLetter, deadLetters, type Topic } from '@waymark/contracts'
+import type { DeadLetter } from '@waymark/contracts/records/quarantine-records'
+import { deadLetters, type Topic } from '@waymark/contracts/topics'
+import { compileValidator } from '@waymark/contracts/validator'
 import { eventually } from '@waymark/testing'
 import { Type } from 'typebox'
 import { afterEach, expect, it } from 'vitest'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { deadLetters } from '@waymark/contracts'
+import { deadLetters } from '@waymark/contracts/topics'
 import {
   createMemoryLog,
   eventually,

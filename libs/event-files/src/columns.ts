@@ -1,4 +1,4 @@
-import type { EventView } from '@waymark/contracts'
+import type { EventView } from '@waymark/contracts/http/events'
 
 /** The columns of a file by their names, in their order. A `time` is RFC 3339, `json` any value. */
 export type EventColumns<Row> = { readonly [Name in keyof Row & string]-?: 'text' | 'time' | 'json' }

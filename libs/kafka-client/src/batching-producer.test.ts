@@ -1,4 +1,4 @@
-import { BusUnavailableError } from '@waymark/contracts'
+import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
 import { createMemoryLog } from '@waymark/testing'
 import fc from 'fast-check'
 import type { RecordMetadata } from 'kafkajs'

@@ -1,5 +1,5 @@
-import type { Log } from '@waymark/contracts'
-import { BusUnavailableError } from '@waymark/contracts'
+import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
+import type { Log } from '@waymark/contracts/log'
 import type { RecordMetadata } from 'kafkajs'
 import type { BatchRecord } from './record-batch.ts'
 

@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import kafkajs, {
   type ISocketFactory,
   type Kafka,

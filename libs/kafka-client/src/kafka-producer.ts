@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { type Log, PUBLISH_DEADLINE_MS } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { PUBLISH_DEADLINE_MS } from '@waymark/contracts/request-budget'
 import kafkajs, { type Producer } from 'kafkajs'
 import { createBatchingProducer, type SendOnce } from './batching-producer.ts'
 import { createKafkaClients, type KafkaClient, type KafkaConnection } from './clients.ts'

@@ -1,4 +1,4 @@
-import { BusUnavailableError } from '@waymark/contracts'
+import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
 import type { Admin } from 'kafkajs'
 import murmurhash from 'murmurhash'
 import pTimeout from 'p-timeout'

@@ -1,4 +1,4 @@
-import type { CouponStatus } from '@waymark/contracts'
+import type { CouponStatus } from '@waymark/contracts/coupon'
 import { openDatabase } from '@waymark/database'
 import { createTestDatabase, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'

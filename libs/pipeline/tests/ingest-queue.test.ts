@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { ingestRecords } from '@waymark/contracts'
+import { ingestRecords } from '@waymark/contracts/topics'
 import { openDatabase } from '@waymark/database'
 import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'

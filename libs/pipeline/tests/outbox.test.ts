@@ -1,4 +1,4 @@
-import { deadLetters, enrichedEvents } from '@waymark/contracts'
+import { deadLetters, enrichedEvents } from '@waymark/contracts/topics'
 import { openDatabase } from '@waymark/database'
 import { BusUnavailableError, type EventBus, publishing } from '@waymark/event-bus'
 import { anEnrichedEvent, createMemoryLog, createTestDatabase, services } from '@waymark/testing'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openDuckDBStore } from '@waymark/analytics/duckdb'
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { anEnrichedEvent, createTestDatabase, eventually, services } from '@waymark/testing'

@@ -1,10 +1,6 @@
-import {
-  type ApiKeyKind,
-  type ApiKeyScope,
-  apiKeyScopes,
-  compileValidator,
-  type ValidationMode,
-} from '@waymark/contracts'
+import { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
+import type { ValidationMode } from '@waymark/contracts/project-settings'
+import { compileValidator } from '@waymark/contracts/validator'
 import { bulkColumns } from '@waymark/database'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'

@@ -1,5 +1,5 @@
 import type { Cache } from '@waymark/cache'
-import { generateApiKey } from '@waymark/domain'
+import { generateApiKey } from '@waymark/domain/key'
 import { createMemoryLog } from '@waymark/testing'
 import fc from 'fast-check'
 import type { Pool } from 'pg'

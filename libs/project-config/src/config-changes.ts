@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import pTimeout from 'p-timeout'
 import type { Pool } from 'pg'
 import { type ChangesQuery, CONFIG_CHANGES, readRecentChanges } from './config-change-queries.ts'

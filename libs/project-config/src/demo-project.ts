@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from '@waymark/contracts'
+import { type ApiKeyKind, type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
 import type { Database } from '@waymark/database'
-import { generateApiKey, hashPassword } from '@waymark/domain'
+import { hashPassword } from '@waymark/domain/account'
+import { generateApiKey } from '@waymark/domain/key'
 import { v7 as uuidv7 } from 'uuid'
 
 /** The credentials of the demo project, which are stored only as hashes. `publicKey` is for browsers. */

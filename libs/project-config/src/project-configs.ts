@@ -1,23 +1,25 @@
 import { hash } from 'node:crypto'
 import { type Cache, type CachedValue, createReadThroughCache, readCopy } from '@waymark/cache'
-import { type Decision, knownSettings, type Log } from '@waymark/contracts'
+import type { Decision } from '@waymark/contracts/decision-definition'
+import type { Log } from '@waymark/contracts/log'
+import { knownSettings } from '@waymark/contracts/project-settings'
 import {
   type Catalog,
-  type CompiledDecision,
-  type CompiledSelector,
-  type CompiledTrigger,
-  compileDecision,
   compileEventSchema,
-  compileSegment,
-  compileSelector,
-  compileTrigger,
-  createDecisionSet,
-  createSegmentSet,
-  type DecisionSet,
   partsOf,
   uncheckedProperties,
   unsupportedKeywords,
-} from '@waymark/domain'
+} from '@waymark/domain/catalog'
+import { type CompiledSelector, compileSelector } from '@waymark/domain/conversion'
+import {
+  type CompiledDecision,
+  compileDecision,
+  compileSegment,
+  createDecisionSet,
+  createSegmentSet,
+  type DecisionSet,
+} from '@waymark/domain/decision'
+import { type CompiledTrigger, compileTrigger } from '@waymark/domain/email'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 import type { ChangeNotices } from './config-changes.ts'

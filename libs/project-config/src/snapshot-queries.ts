@@ -1,11 +1,11 @@
 import {
-  compileValidator,
   type DecisionDefinition,
   type DecisionStatus,
   decisionStatuses,
-  type ProjectSettings,
-  type SegmentCondition,
-} from '@waymark/contracts'
+} from '@waymark/contracts/decision-definition'
+import type { SegmentCondition } from '@waymark/contracts/http/segments'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import { compileValidator } from '@waymark/contracts/validator'
 import type { Pool } from 'pg'
 import { type Static, Type } from 'typebox'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openDatabase } from '@waymark/database'
-import { generateApiKey } from '@waymark/domain'
+import { generateApiKey } from '@waymark/domain/key'
 import { createTestDatabase, seededRandom, services, type TestDatabase } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKeyUsage } from '../src/api-keys.ts'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { describeError, mainError, PATTERN_DESCRIPTION } from '@waymark/contracts'
+import { describeError, mainError, PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
-import type { Log } from '@waymark/contracts'
-import { type Locate, locateNowhere, normalisedIp } from '@waymark/domain'
+import type { Log } from '@waymark/contracts/log'
+import { type Locate, locateNowhere, normalisedIp } from '@waymark/domain/enrichment'
 import { type CityResponse, open } from 'maxmind'
 import type { Scope } from './scope.ts'
 

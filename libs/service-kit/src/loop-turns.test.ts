@@ -1,4 +1,4 @@
-import { runAsWork } from '@waymark/domain'
+import { runAsWork } from '@waymark/domain/fairness'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { LoopTurns } from './loop-turns.ts'
 

@@ -1,5 +1,5 @@
 import { setImmediate as immediate } from 'node:timers/promises'
-import { createFairQueue, currentWork } from '@waymark/domain'
+import { createFairQueue, currentWork } from '@waymark/domain/fairness'
 
 /** How long work runs before it yields to the event loop, in ms. */
 const TURN_MS = 10

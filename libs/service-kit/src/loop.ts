@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 
 /** Background work of a service. Create it with `everyMs`, `drain` or `untilStopped`. */
 export type Loop = {

@@ -1,4 +1,4 @@
-import { createFairQueue, type FairQueue } from '@waymark/domain'
+import { createFairQueue, type FairQueue } from '@waymark/domain/fairness'
 
 /** The queue of password hashes: of sign-ins, of the passwords of links, and of others, such as new passwords. */
 export type PasswordQueue = FairQueue<'sign-in' | 'links' | 'other'>

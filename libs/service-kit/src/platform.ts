@@ -16,9 +16,9 @@ import {
   type SharedMarks,
   type SharedTotals,
 } from '@waymark/cache'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { type Database, openDatabase } from '@waymark/database'
-import type { Locate } from '@waymark/domain'
+import type { Locate } from '@waymark/domain/enrichment'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
 import { classifyError } from '@waymark/pipeline'
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 
 const PAUSE_MS = 1_000
 

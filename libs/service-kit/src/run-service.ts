@@ -1,5 +1,5 @@
 import type { Tracer } from '@opentelemetry/api'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'

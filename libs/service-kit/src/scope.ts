@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 
 /** Collects what must be closed when a service stops. */
 export type Scope = {

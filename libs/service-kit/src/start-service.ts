@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import type { Consumer } from '@waymark/event-bus'
 import { Router } from 'express'
 import { collectDefaultMetrics, type Registry } from 'prom-client'

@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { type Database, MigrationsPendingError, requireMigrated, serviceNames } from '@waymark/database'
 import { retryFor } from './retry-for.ts'
 

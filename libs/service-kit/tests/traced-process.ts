@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
-import { compileValidator, type Topic } from '@waymark/contracts'
+import type { Topic } from '@waymark/contracts/topics'
+import { compileValidator } from '@waymark/contracts/validator'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { Registry } from 'prom-client'
 import { Type } from 'typebox'

@@ -1,4 +1,4 @@
-import { enrichedEvents, ingestRecords } from '@waymark/contracts'
+import { enrichedEvents, ingestRecords } from '@waymark/contracts/topics'
 import { describe, expect, it } from 'vitest'
 import { anEnrichedEvent, anIngestRecord } from './builders.ts'
 

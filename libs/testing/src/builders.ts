@@ -1,5 +1,6 @@
-import type { AcceptedEvent, EnrichedEvent, IngestRecord } from '@waymark/contracts'
-import { enrichEvent } from '@waymark/domain'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { AcceptedEvent, IngestRecord } from '@waymark/contracts/records/ingest-record'
+import { enrichEvent } from '@waymark/domain/enrichment'
 import { v7 as uuidv7 } from 'uuid'
 
 type Fields = Partial<Omit<IngestRecord, 'event'>> & {

@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 
 /** A logger that keeps its lines for assertions. */
 export const createMemoryLog = (): Log & { lines: { level: string; message: string; details: object }[] } => {

@@ -1,36 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { apiKeyScopes } from '@waymark/contracts/api-key'
+import { createApiKey } from '@waymark/contracts/http/api-keys'
+import { createCouponPool, importCoupons } from '@waymark/contracts/http/coupon-pools'
+import { decide, evaluateFlags } from '@waymark/contracts/http/decide'
+import { createDecision, listDecisions, previewDecision } from '@waymark/contracts/http/decisions'
+import { previewEmail } from '@waymark/contracts/http/email-triggers'
 import {
-  apiKeyScopes,
-  backfillEvents,
-  createApiKey,
-  createCouponPool,
-  createDecision,
   createEventDefinition,
-  createLink,
-  createLinks,
-  createMeteringSelector,
-  decide,
-  evaluateFlags,
-  exportEvents,
-  getLinkQrCode,
-  getProfileTimeline,
-  importCoupons,
   inferEventSchema,
-  listDecisions,
   listEventDefinitions,
-  listEvents,
-  listProfiles,
-  MAX_BODY_PART_VALUES,
-  MAX_BODY_VALUES,
-  MAX_SELECTORS_PER_EVENT,
-  type Operation,
-  previewDecision,
-  previewEmail,
-  resolveLink,
-  streamEvents,
-  trackEvents,
   updateEventDefinition,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/event-definitions'
+import { exportEvents, listEvents, streamEvents } from '@waymark/contracts/http/events'
+import { backfillEvents, trackEvents } from '@waymark/contracts/http/ingestion-operations'
+import { createLink, createLinks, getLinkQrCode, resolveLink } from '@waymark/contracts/http/links'
+import { createMeteringSelector, MAX_SELECTORS_PER_EVENT } from '@waymark/contracts/http/metering-selectors'
+import { MAX_BODY_PART_VALUES, MAX_BODY_VALUES, type Operation } from '@waymark/contracts/http/operation'
+import { getProfileTimeline, listProfiles } from '@waymark/contracts/http/profile-view'
 import { eventually, services } from '@waymark/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,4 +1,5 @@
-import { listDeadLetters, listEvents, replayDeadLetter } from '@waymark/contracts'
+import { listDeadLetters, replayDeadLetter } from '@waymark/contracts/http/dead-letters'
+import { listEvents } from '@waymark/contracts/http/events'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startWorld, type World } from './openapi/world.ts'

@@ -1,4 +1,7 @@
-import { apiKeyScopes, createApiKey, type Operation, operations } from '@waymark/contracts'
+import { apiKeyScopes } from '@waymark/contracts/api-key'
+import { createApiKey } from '@waymark/contracts/http/api-keys'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { operations } from '@waymark/contracts/http/operations'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { asOwner, stringIn } from './openapi/example.ts'

@@ -1,4 +1,6 @@
-import { type Operation, operations, updateSettings } from '@waymark/contracts'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { operations } from '@waymark/contracts/http/operations'
+import { updateSettings } from '@waymark/contracts/http/settings'
 import { extent, services } from '@waymark/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,12 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
-import {
-  answersOf,
-  type Operation,
-  openApiDocument,
-  operations,
-  queryExamples,
-  requestExamples,
-} from '@waymark/contracts'
+import { answersOf, openApiDocument } from '@waymark/contracts/http/openapi'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { operations } from '@waymark/contracts/http/operations'
+import { queryExamples, requestExamples } from '@waymark/contracts/http/request-examples'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Example, Way } from './openapi/example.ts'

@@ -1,5 +1,5 @@
 import type { AnalyticsQueries } from '@waymark/analytics'
-import type { PropertyRef } from '@waymark/domain'
+import type { PropertyRef } from '@waymark/domain/analytics'
 import { DAY_MS, DAYS, FROM, PROJECT, WEB_PROJECT } from './analytics-data.ts'
 
 const range = { projectId: PROJECT, from: FROM, to: FROM + DAYS * DAY_MS }

@@ -1,5 +1,5 @@
 import type { Database } from '@waymark/database'
-import { DEFAULT_ALPHABET } from '@waymark/domain'
+import { DEFAULT_ALPHABET } from '@waymark/domain/coupon'
 import { eventually } from '@waymark/testing/servers'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { IngestRecord } from '@waymark/contracts'
-import { partitionKeyOf } from '@waymark/domain'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
+import { partitionKeyOf } from '@waymark/domain/ingestion'
 import { v7 as uuidv7 } from 'uuid'
 
 /** A typical event of a shop. */

@@ -1,4 +1,4 @@
-import { ingestRecords } from '@waymark/contracts'
+import { ingestRecords } from '@waymark/contracts/topics'
 import { classifyStoreError } from '@waymark/database'
 import { createKafkaEventBus, type EventBus } from '@waymark/event-bus'
 import { createLog } from '@waymark/service-kit'

@@ -1,4 +1,5 @@
-import { compileCondition, logicData, WorkBudget } from '@waymark/domain'
+import { compileCondition } from '@waymark/domain/decision'
+import { logicData, WorkBudget } from '@waymark/domain/logic'
 import jsonLogic, { type RulesLogic } from 'json-logic-js'
 import type { Benchmark, Contender } from './benchmark.ts'
 

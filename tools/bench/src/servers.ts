@@ -1,5 +1,5 @@
 import { migrateClickHouse } from '@waymark/analytics/clickhouse'
-import { topics } from '@waymark/contracts'
+import { topics } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { clickhouseConfig, clickhouseOptions, createLog, readConfig } from '@waymark/service-kit'

@@ -25,6 +25,8 @@ const SOUND: Record<string, string> = {
   'libs/cache/src/index.ts': "import '@waymark/domain'\n",
   'libs/database/src/index.ts': "import 'pg'\nimport { readFile } from 'node:fs/promises'\n",
   'libs/domain/src/index.ts': "import '@waymark/contracts'\nimport { createHash } from 'node:crypto'\n",
+  'libs/domain/src/coupon/index.ts': "import './discount.ts'\n",
+  'libs/domain/src/coupon/discount.ts': 'export const discount = 1\n',
   'libs/contracts/src/index.ts': "import './topics.ts'\n",
   'libs/contracts/src/topics.ts': 'export const topics = []\n',
   'libs/testing/src/index.ts': "import '@waymark/database'\n",
@@ -134,7 +136,13 @@ describe('the boundaries', () => {
     [
       'a file of another lib',
       'apps/gateway/src/more.ts',
-      '../../../libs/contracts/src/topics.ts',
+      '../../../libs/pipeline/src/events/event-queries.ts',
+      'packages-are-imported-by-their-index',
+    ],
+    [
+      'a rule of the domain by its file',
+      'apps/gateway/src/more.ts',
+      '../../../libs/domain/src/coupon/discount.ts',
       'packages-are-imported-by-their-index',
     ],
     [

@@ -1,4 +1,4 @@
-import { eventKeyOf } from '@waymark/domain'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import { eventually, executeOnClickHouse } from '@waymark/testing'
 import { expect } from 'vitest'
 import { RECOVERY_MS } from './durations.ts'

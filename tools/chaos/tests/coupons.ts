@@ -1,4 +1,4 @@
-import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain'
+import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain/coupon'
 import { insertCoupons } from '@waymark/pipeline'
 import { eventually } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { consumerGroups } from '@waymark/contracts'
+import { consumerGroups } from '@waymark/contracts/topics'
 import { openDatabase } from '@waymark/database'
 import {
   type ArchivingPostgres,

@@ -5,13 +5,14 @@ import { describe, expect, it } from 'vitest'
 const ROOT = path.resolve(import.meta.dirname, '../../..')
 const text = readFileSync(path.join(ROOT, 'docs/architecture.md'), 'utf8')
 
-const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+\.ts|@waymark\/[\w-]+)'/g
+const IMPORT = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+\.ts|@waymark\/[\w/-]+)'/g
 
 const importsOf = (file: string): string[] =>
   [...readFileSync(path.join(ROOT, file), 'utf8').matchAll(IMPORT)].flatMap(([, name = '']) => {
     if (name.startsWith('.')) return [path.join(path.dirname(file), name)]
-    const index = path.join(name.replace('@waymark/', 'libs/'), 'src/index.ts')
-    return existsSync(path.join(ROOT, index)) ? [index] : []
+    const [, lib = '', ...subject] = name.split('/')
+    const source = path.join('libs', lib, 'src', ...subject)
+    return [`${source}.ts`, path.join(source, 'index.ts')].filter((at) => existsSync(path.join(ROOT, at)))
   })
 
 /** The files that a file imports, directly or not. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { consumerGroups, enrichedEvents } from '@waymark/contracts'
+import { consumerGroups, enrichedEvents } from '@waymark/contracts/topics'
 import {
   type Constellation,
   freePort,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { generateCode } from '@waymark/domain'
+import { generateCode } from '@waymark/domain/link'
 import { type Constellation, createClient, eventually, type Json, withinOneDay } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 

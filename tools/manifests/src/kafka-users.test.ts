@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import * as contracts from '@waymark/contracts'
+import * as contracts from '@waymark/contracts/topics'
 import { describe, expect, it } from 'vitest'
 import { findKustomize, render } from './render.ts'
 import { workloadsOf } from './workloads.ts'

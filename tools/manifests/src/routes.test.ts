@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { operations } from '@waymark/contracts'
+import { operations } from '@waymark/contracts/http/operations'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 
@@ -16,7 +16,7 @@ const imports = new Map(
         .filter((name) => /(?<!\.test)\.ts$/.test(name))
         .map((name) => textOf(`apps/${app}/src/${name}`))
       const found = sources.flatMap((source) => [
-        ...source.matchAll(/import \{([^}]*)\} from '@waymark\/contracts'/g),
+        ...source.matchAll(/import \{([^}]*)\} from '@waymark\/contracts\/http\/[\w-]+'/g),
       ])
       return [app, found.map(([, names]) => names).join()]
     }),

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
-import { type ConsumerGroup, consumerGroups } from '@waymark/contracts'
+import { type ConsumerGroup, consumerGroups } from '@waymark/contracts/topics'
 import { describe, expect, it } from 'vitest'
 import { findKustomize, type KubernetesObject, render } from './render.ts'
 import { workloadsOf } from './workloads.ts'

@@ -1,4 +1,4 @@
-import { PATTERN_DESCRIPTION } from '@waymark/contracts'
+import { PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
 import { type ServiceName, serviceNames } from '@waymark/database'
 import { clickhouseConfig, databaseConfig, kafkaConfig, type Variable, variable } from '@waymark/service-kit'
 import { type TString, Type } from 'typebox'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { canonicalAddress } from '@waymark/contracts'
+import { canonicalAddress } from '@waymark/contracts/email-address'
 import type { Database } from '@waymark/database'
-import { hashPassword } from '@waymark/domain'
+import { hashPassword } from '@waymark/domain/account'
 import { v7 as uuidv7 } from 'uuid'
 
 /** The owner of the account. */

@@ -1,5 +1,5 @@
 import { migrateClickHouse } from '@waymark/analytics/clickhouse'
-import { topics } from '@waymark/contracts'
+import { topics } from '@waymark/contracts/topics'
 import {
   applyServiceRoles,
   type Database,

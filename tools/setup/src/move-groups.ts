@@ -1,4 +1,6 @@
-import { type ConsumerGroup, consumerGroups, type Log, parseRfc3339 } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { parseRfc3339 } from '@waymark/contracts/rfc3339'
+import { type ConsumerGroup, consumerGroups } from '@waymark/contracts/topics'
 import { type KafkaOptions, type MovedGroup, moveKafkaGroups } from '@waymark/event-bus'
 import { ConfigError } from '@waymark/service-kit'
 

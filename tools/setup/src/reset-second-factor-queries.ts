@@ -1,5 +1,5 @@
 import type { Database } from '@waymark/database'
-import { comparableAddress } from '@waymark/domain'
+import { comparableAddress } from '@waymark/domain/email'
 import { OPERATOR, readProjectIds, storeAuditEntries } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
 

@@ -1,5 +1,5 @@
 import { openDatabase } from '@waymark/database'
-import { verifyPassword } from '@waymark/domain'
+import { verifyPassword } from '@waymark/domain/account'
 import { createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createAccount } from '../src/create-account.ts'

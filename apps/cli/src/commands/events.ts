@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { ApiError } from '@waymark/client'
-import { MAX_EVENTS_PER_REQUEST } from '@waymark/contracts'
+import { MAX_EVENTS_PER_REQUEST } from '@waymark/contracts/http/track-request'
 import type { AddCommands } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'

@@ -6,7 +6,7 @@ import {
   configurationFields,
   configurationKinds,
   configurationResources,
-} from '@waymark/contracts'
+} from '@waymark/contracts/configuration'
 import { parse, stringify } from 'yaml'
 import type { Env } from '../credentials.ts'
 import { CliError } from '../exit-codes.ts'

@@ -1,4 +1,8 @@
-import { type ConfigurationKind, configurationFields, configurationKinds } from '@waymark/contracts'
+import {
+  type ConfigurationKind,
+  configurationFields,
+  configurationKinds,
+} from '@waymark/contracts/configuration'
 import { CliError } from '../exit-codes.ts'
 import { type FileItem, resourceOf } from './files.ts'
 import { keyOf, type Lock } from './lock.ts'

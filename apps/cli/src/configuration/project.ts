@@ -5,8 +5,8 @@ import {
   type ConfigurationResource,
   configurationFields,
   configurationResources,
-  type Operation,
-} from '@waymark/contracts'
+} from '@waymark/contracts/configuration'
+import type { Operation } from '@waymark/contracts/http/operation'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { canonical, compact, type Fields, hashOf, replaceAt, schemaOf } from './values.ts'
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { type ConfigurationResource, configurationFields } from '@waymark/contracts'
+import { type ConfigurationResource, configurationFields } from '@waymark/contracts/configuration'
 
 /** A JSON Schema, as far as this file looks at it. */
 type Schema = {

@@ -1,4 +1,5 @@
-import { type Operation, operations } from '@waymark/contracts'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { operations } from '@waymark/contracts/http/operations'
 
 /** Operations that are offered as tools. Those that change something are offered only when that is allowed. */
 const READING = [

@@ -1,11 +1,14 @@
-import { MAX_EVENT_BYTES, type RejectedEvent, readClientTime, type ValidationItem } from '@waymark/contracts'
+import { readClientTime } from '@waymark/contracts/client-time'
+import { MAX_EVENT_BYTES } from '@waymark/contracts/http/track-request'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { RejectedEvent } from '@waymark/contracts/records/quarantine-records'
 import {
   readSegmentMessage,
   type SegmentCall,
   type SegmentMessage,
   type SegmentPersonChange,
   segmentProblem,
-} from '@waymark/domain'
+} from '@waymark/domain/segment-protocol'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

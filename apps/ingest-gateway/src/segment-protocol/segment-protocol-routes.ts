@@ -1,7 +1,7 @@
+import { AppError } from '@waymark/contracts/app-error'
+import type { Operation } from '@waymark/contracts/http/operation'
 import {
-  AppError,
   MAX_SEGMENT_BODY_BYTES,
-  type Operation,
   rudderSourceConfig,
   segmentAlias,
   segmentBatch,
@@ -12,8 +12,8 @@ import {
   segmentScreen,
   segmentSettings,
   segmentTrack,
-} from '@waymark/contracts'
-import type { SegmentCall } from '@waymark/domain'
+} from '@waymark/contracts/http/segment-protocol'
+import type { SegmentCall } from '@waymark/domain/segment-protocol'
 import {
   allowApiKey,
   chargeProject,

@@ -1,15 +1,15 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   createAccessToken,
-  dateOfTime,
   listAccessTokens,
   MAX_ACCESS_TOKEN_DAYS,
   MAX_ACCESS_TOKENS,
-  missingCredentials,
   revokeAccessToken,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/access-tokens'
+import { missingCredentials } from '@waymark/contracts/http/operation'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
-import { generateAccessToken } from '@waymark/domain'
+import { generateAccessToken } from '@waymark/domain/account'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { clientNetworkOf } from '@waymark/domain'
+import { clientNetworkOf } from '@waymark/domain/enrichment'
 import type { Platform } from '@waymark/service-kit'
 import { rateLimited, requireAllowed } from '../http/require-allowed.ts'
 import { MAILS_PER_KIND_AND_HOUR } from './account-mail-queries.ts'

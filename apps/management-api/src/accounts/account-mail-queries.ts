@@ -1,4 +1,4 @@
-import type { AccountMailKind } from '@waymark/contracts'
+import type { AccountMailKind } from '@waymark/contracts/account-mail'
 import type { Database, Prisma } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 

@@ -1,6 +1,6 @@
-import type { AccountMailKind } from '@waymark/contracts'
+import type { AccountMailKind } from '@waymark/contracts/account-mail'
 import type { Prisma } from '@waymark/database'
-import { hashToken } from '@waymark/domain'
+import { hashToken } from '@waymark/domain/account'
 import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { unprocessable } from '../http/validation.ts'
 import { queueAccountMail, resolvePasswordResets } from './account-mail-queries.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { Prisma } from '@waymark/database'
 import { v7 as uuidv7 } from 'uuid'
 import { unprocessable } from '../http/validation.ts'

@@ -4,9 +4,9 @@ import {
   endSession,
   getAccount,
   listSessions,
-  pick,
   SessionView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/accounts'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'

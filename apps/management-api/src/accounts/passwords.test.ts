@@ -1,4 +1,4 @@
-import { chargeWork, runAsWork } from '@waymark/domain'
+import { chargeWork, runAsWork } from '@waymark/domain/fairness'
 import { createPasswordQueue } from '@waymark/service-kit'
 import { describe, expect, it } from 'vitest'
 import { createPasswords } from './passwords.ts'

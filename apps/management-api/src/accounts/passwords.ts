@@ -1,11 +1,5 @@
-import {
-  currentWork,
-  hashPassword,
-  isCommonPassword,
-  requireOngoingWork,
-  unmatchableHash,
-  verifyPassword,
-} from '@waymark/domain'
+import { hashPassword, isCommonPassword, unmatchableHash, verifyPassword } from '@waymark/domain/account'
+import { currentWork, requireOngoingWork } from '@waymark/domain/fairness'
 import type { PasswordQueue } from '@waymark/service-kit'
 import { unprocessable } from '../http/validation.ts'
 

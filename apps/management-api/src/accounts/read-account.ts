@@ -1,4 +1,4 @@
-import { type ProjectRole, projectRoles } from '@waymark/contracts'
+import { type ProjectRole, projectRoles } from '@waymark/contracts/project-role'
 import type { Prisma } from '@waymark/database'
 import type { Platform } from '@waymark/service-kit'
 import type { Session } from './session-queries.ts'

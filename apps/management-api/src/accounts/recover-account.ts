@@ -1,5 +1,11 @@
-import { AppError, forgotPassword, resetPassword, sendVerification, verifyEmail } from '@waymark/contracts'
-import { comparableAddress } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import {
+  forgotPassword,
+  resetPassword,
+  sendVerification,
+  verifyEmail,
+} from '@waymark/contracts/http/accounts'
+import { comparableAddress } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'

@@ -1,5 +1,5 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   completeLogin,
   confirmSecondFactor,
   getSecondFactor,
@@ -7,7 +7,7 @@ import {
   removeSecondFactor,
   renewRecoveryCodes,
   startSecondFactor,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/second-factor'
 import type { Route } from '@waymark/service-kit'
 import { generateURI } from 'otplib'
 import { toString as toSvg } from 'qrcode'

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { RECOVERY_CODES, type SecondFactorCode } from '@waymark/contracts'
+import { RECOVERY_CODES, type SecondFactorCode } from '@waymark/contracts/http/second-factor'
 import type { Prisma } from '@waymark/database'
 import { NobleCryptoPlugin, ScureBase32Plugin, verify } from 'otplib'
 import { unprocessable } from '../http/validation.ts'

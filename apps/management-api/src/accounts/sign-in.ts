@@ -1,5 +1,6 @@
-import { AppError, login, logout, register } from '@waymark/contracts'
-import { comparableAddress } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { login, logout, register } from '@waymark/contracts/http/accounts'
+import { comparableAddress } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import type { Client } from '../http/request-parts.ts'
 import { unprocessable } from '../http/validation.ts'

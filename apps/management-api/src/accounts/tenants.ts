@@ -1,4 +1,4 @@
-import { getTenantProfile, updateTenantProfile } from '@waymark/contracts'
+import { getTenantProfile, updateTenantProfile } from '@waymark/contracts/http/tenants'
 import type { Route } from '@waymark/service-kit'
 import { lacksRole } from '../http/project-route.ts'
 import { secondFactorRequired } from '../http/reauthentication.ts'

@@ -1,5 +1,5 @@
-import { listUsers } from '@waymark/contracts'
-import { roleAllows } from '@waymark/domain'
+import { listUsers } from '@waymark/contracts/http/tenants'
+import { roleAllows } from '@waymark/domain/account'
 import type { Route } from '@waymark/service-kit'
 import type { Caller } from '../http/account-route.ts'
 import { pageOf } from '../http/page.ts'

@@ -1,15 +1,15 @@
 import {
   listProperties,
   listPropertyValues,
-  MAX_PROPERTY_NAME_LENGTH,
   MAX_QUERY_BYTES,
   measureFunnel,
   measurePaths,
   measureRetention,
   measureTrends,
-  measureWeb,
-} from '@waymark/contracts'
-import { parsePropertyName, propertyNameOf } from '@waymark/domain'
+} from '@waymark/contracts/http/analytics'
+import { MAX_PROPERTY_NAME_LENGTH } from '@waymark/contracts/http/analytics-parts'
+import { measureWeb } from '@waymark/contracts/http/web-analytics'
+import { parsePropertyName, propertyNameOf } from '@waymark/domain/analytics'
 import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
 import { answerFunnel, readFunnel } from './funnel.ts'

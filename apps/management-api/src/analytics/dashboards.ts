@@ -4,9 +4,9 @@ import {
   deleteDashboard,
   getDashboard,
   listDashboards,
-  pick,
   updateDashboard,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/insights'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

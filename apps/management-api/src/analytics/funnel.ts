@@ -1,5 +1,6 @@
 import type { FunnelQuery, FunnelRow } from '@waymark/analytics'
-import { DEFAULT_ANALYTICS_GROUPS, type FunnelRequest, type FunnelView } from '@waymark/contracts'
+import type { FunnelRequest, FunnelView } from '@waymark/contracts/http/analytics'
+import { DEFAULT_ANALYTICS_GROUPS } from '@waymark/contracts/http/analytics-parts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
 import type { QueryStore } from './run-queries.ts'
 import { readRange } from './time-range.ts'

@@ -1,20 +1,20 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_QUERY_BYTES } from '@waymark/contracts/http/analytics'
+import { LATEST_ANALYTICS_TIME } from '@waymark/contracts/http/analytics-parts'
 import {
-  AppError,
   createInsight,
-  dateOfTime,
   deleteInsight,
   getInsight,
   type InsightKind,
   InsightView,
-  LATEST_ANALYTICS_TIME,
   listInsights,
-  MAX_QUERY_BYTES,
-  pick,
-  requireValid,
   savedQueryValidators,
   updateInsight,
-  type ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/insights'
+import { pick } from '@waymark/contracts/http/pick'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { requireValid } from '@waymark/contracts/require-valid'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

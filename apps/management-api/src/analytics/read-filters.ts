@@ -1,11 +1,14 @@
-import { eventFilters, type FilterRequest, MAX_QUERY_VALUES, requireValid } from '@waymark/contracts'
+import { MAX_QUERY_VALUES } from '@waymark/contracts/http/analytics'
+import type { FilterRequest } from '@waymark/contracts/http/analytics-parts'
+import { eventFilters } from '@waymark/contracts/http/events'
+import { requireValid } from '@waymark/contracts/require-valid'
 import {
   type EventFilter,
   PROPERTY_NAMES,
   type PropertyRef,
   parseFilter,
   parsePropertyName,
-} from '@waymark/domain'
+} from '@waymark/domain/analytics'
 import { invalid, unprocessable } from '../http/validation.ts'
 
 /** Reads a property name. @throws AppError unprocessable when it names nothing that an event has */

@@ -1,5 +1,5 @@
 import { type AnalyticsQueries, AnalyticsUnavailableError, QueryTimeoutError } from '@waymark/analytics'
-import { MAX_QUERIES_PER_PROJECT } from '@waymark/contracts'
+import { MAX_QUERIES_PER_PROJECT } from '@waymark/contracts/http/analytics-parts'
 import { describe, expect, it } from 'vitest'
 import { createRunQuery } from './run-queries.ts'
 

@@ -4,8 +4,9 @@ import {
   AnalyticsUnavailableError,
   QueryTimeoutError,
 } from '@waymark/analytics'
-import { AppError, MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts'
-import { createFairQueue, ownerOfProject } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts/http/analytics-parts'
+import { createFairQueue, ownerOfProject } from '@waymark/domain/fairness'
 import { disconnectSignal, type HttpRequest } from '@waymark/service-kit'
 import { timeText } from './time-range.ts'
 

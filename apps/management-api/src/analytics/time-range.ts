@@ -1,11 +1,11 @@
 import { bucketAfter, isTimeZone, type TimeRange, zonedBuckets } from '@waymark/analytics'
 import {
-  dateOfTime,
   EARLIEST_ANALYTICS_TIME,
   LATEST_ANALYTICS_TIME,
   MAX_ANALYTICS_DAYS,
-  type StatsInterval,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/analytics-parts'
+import type { StatsInterval } from '@waymark/contracts/http/stats'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import { unprocessable } from '../http/validation.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

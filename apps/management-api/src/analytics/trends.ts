@@ -1,12 +1,12 @@
 import { previousPeriod, type TimeRange, type TrendQuery } from '@waymark/analytics'
 import {
-  DEFAULT_ANALYTICS_GROUPS,
   MAX_TREND_BUCKETS,
   MAX_TREND_VALUES,
   propertyMetrics,
   type TrendsRequest,
   type TrendsView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/analytics'
+import { DEFAULT_ANALYTICS_GROUPS } from '@waymark/contracts/http/analytics-parts'
 import { unprocessable } from '../http/validation.ts'
 import { groupRows } from './group-rows.ts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'

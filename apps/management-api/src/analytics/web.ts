@@ -6,15 +6,15 @@ import {
   visitFields,
   type WebQuery,
 } from '@waymark/analytics'
+import { MAX_TREND_BUCKETS } from '@waymark/contracts/http/analytics'
+import type { FilterRequest } from '@waymark/contracts/http/analytics-parts'
 import {
   DEFAULT_WEB_ROWS,
-  type FilterRequest,
-  MAX_TREND_BUCKETS,
   ONLINE_MS,
   type WebFigures,
   type WebRequest,
   type WebView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/web-analytics'
 import { unprocessable } from '../http/validation.ts'
 import { readFilter, requireFewValues } from './read-filters.ts'
 import type { QueryStore } from './run-queries.ts'

@@ -1,20 +1,20 @@
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { AppError } from '@waymark/contracts/app-error'
+import { PRODUCTION } from '@waymark/contracts/environment'
 import {
-  type ApiKeyScope,
   ApiKeyView,
-  AppError,
   createApiKey,
   DEFAULT_OVERLAP_SECONDS,
-  dateOfTime,
   getApiKey,
   listApiKeys,
-  PRODUCTION,
-  pick,
   revokeApiKey,
   rotateApiKey,
   updateApiKey,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/api-keys'
+import { pick } from '@waymark/contracts/http/pick'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
-import { generateApiKey, isOriginPattern, scopeAllows } from '@waymark/domain'
+import { generateApiKey, isOriginPattern, scopeAllows } from '@waymark/domain/key'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { holdEnvironment } from '../environments/environments.ts'

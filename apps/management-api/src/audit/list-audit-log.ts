@@ -1,4 +1,6 @@
-import { AuditEntryView, type AuditQuery, dateOfTime, listAuditLog, pick } from '@waymark/contracts'
+import { AuditEntryView, type AuditQuery, listAuditLog } from '@waymark/contracts/http/audit-log'
+import { pick } from '@waymark/contracts/http/pick'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import type { ManagementDeps } from '../management-deps.ts'

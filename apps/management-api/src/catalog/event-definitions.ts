@@ -7,9 +7,9 @@ import {
   inferEventSchema,
   listEventDefinitions,
   listEventDefinitionVersions,
-  pick,
   updateEventDefinition,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/event-definitions'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Database, Prisma } from '@waymark/database'
 import { extendDeadlineDuring, type HttpRequest, type Route, SCHEMA_CHECK_MS } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createSchemaInference } from '@waymark/domain'
+import { createSchemaInference } from '@waymark/domain/catalog'
 import type { Pool } from 'pg'
 import { type NewestEvent, readEventsBefore } from './catalog-queries.ts'
 

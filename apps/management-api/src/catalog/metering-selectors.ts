@@ -5,8 +5,8 @@ import {
   listMeteringSelectors,
   MAX_SELECTORS_PER_EVENT,
   MeteringSelectorView,
-  pick,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/metering-selectors'
+import { pick } from '@waymark/contracts/http/pick'
 import { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,4 +1,4 @@
-import type { CouponStatus } from '@waymark/contracts'
+import type { CouponStatus } from '@waymark/contracts/coupon'
 import type { ClientBase, Pool } from 'pg'
 
 /** A coupon as it is exported. */

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { Database } from '@waymark/database'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'

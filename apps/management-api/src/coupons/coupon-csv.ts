@@ -1,7 +1,13 @@
 import type { Readable } from 'node:stream'
-import { AppError, exportCoupons, importCoupons, MAX_POOL_SIZE, MAX_REPORTED_LINES } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import {
+  exportCoupons,
+  importCoupons,
+  MAX_POOL_SIZE,
+  MAX_REPORTED_LINES,
+} from '@waymark/contracts/http/coupon-pools'
 import type { Database } from '@waymark/database'
-import { chosenCode, displayCode } from '@waymark/domain'
+import { chosenCode, displayCode } from '@waymark/domain/coupon'
 import { csvField, withBom } from '@waymark/event-files'
 import { insertCoupons } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import {
   COUPON_COLUMNS,
   CSV_OPTIONS,

@@ -1,4 +1,4 @@
-import { DEFAULT_ALPHABET } from '@waymark/domain'
+import { DEFAULT_ALPHABET } from '@waymark/domain/coupon'
 import { describe, expect, it } from 'vitest'
 import { newPoolValues } from './coupon-pool-values.ts'
 

@@ -1,12 +1,7 @@
-import {
-  type Budget,
-  type CouponRules,
-  type Discount,
-  dateOfTime,
-  type NewPool,
-  type PoolPatch,
-  requireNoProblems,
-} from '@waymark/contracts'
+import type { NewPool, PoolPatch } from '@waymark/contracts/http/coupon-pools'
+import type { Budget, CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
+import { requireNoProblems } from '@waymark/contracts/require-valid'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import { Prisma } from '@waymark/database'
 import {
   alphabetProblems,
@@ -16,7 +11,7 @@ import {
   DEFAULT_CODE_LENGTH,
   drawCodes,
   guessabilityProblems,
-} from '@waymark/domain'
+} from '@waymark/domain/coupon'
 import { unprocessable } from '../http/validation.ts'
 import { type PoolTerms, storedTerms } from './coupon-terms.ts'
 

@@ -1,20 +1,19 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   archiveCouponPool,
   assignCouponOfPool,
-  CouponView,
   createCouponPool,
   getCouponPool,
   listCouponPools,
   MAX_POOL_SIZE,
-  PoolView,
-  pick,
   previewCouponPool,
   topUpCouponPool,
   updateCouponPool,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/coupon-pools'
+import { CouponView, PoolView } from '@waymark/contracts/http/coupon-views'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Prisma } from '@waymark/database'
-import { displayCode } from '@waymark/domain'
+import { displayCode } from '@waymark/domain/coupon'
 import { createAssignCoupon, resolveProfiles } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'

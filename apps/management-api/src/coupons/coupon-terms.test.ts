@@ -1,4 +1,4 @@
-import type { CouponRules, Discount } from '@waymark/contracts'
+import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { describe, expect, it } from 'vitest'
 import { patchedPoolValues } from './coupon-pool-values.ts'
 import { type PoolTerms, storedTerms } from './coupon-terms.ts'

@@ -1,5 +1,12 @@
-import { type Budget, type CouponRules, currencyOf, type Discount, MAX_RULES_BYTES } from '@waymark/contracts'
-import { isDeeperThan, logicProblems } from '@waymark/domain'
+import { currencyOf } from '@waymark/contracts/currency'
+import {
+  type Budget,
+  type CouponRules,
+  type Discount,
+  MAX_RULES_BYTES,
+} from '@waymark/contracts/http/coupon-views'
+import { isDeeperThan } from '@waymark/domain/json'
+import { logicProblems } from '@waymark/domain/logic'
 import { invalid, unprocessable } from '../http/validation.ts'
 
 const MAX_DISCOUNT_DATA_BYTES = 4 * 1024

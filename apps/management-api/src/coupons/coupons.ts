@@ -1,14 +1,13 @@
+import { AttemptView, CouponView } from '@waymark/contracts/http/coupon-views'
 import {
-  AttemptView,
-  CouponView,
   getCoupon,
   listCoupons as listOperation,
-  pick,
   revokeCoupons as revokeOperation,
   updateCoupon,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/coupons'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Prisma } from '@waymark/database'
-import { displayCode } from '@waymark/domain'
+import { displayCode } from '@waymark/domain/coupon'
 import type { Route } from '@waymark/service-kit'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'

@@ -1,11 +1,8 @@
-import {
-  listRedemptions,
-  pick,
-  RedemptionView,
-  rollBackRedemption as rollBackOperation,
-} from '@waymark/contracts'
+import { RedemptionView } from '@waymark/contracts/http/coupon-views'
+import { pick } from '@waymark/contracts/http/pick'
+import { listRedemptions, rollBackRedemption as rollBackOperation } from '@waymark/contracts/http/redemptions'
 import type { Prisma } from '@waymark/database'
-import { displayCode } from '@waymark/domain'
+import { displayCode } from '@waymark/domain/coupon'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'

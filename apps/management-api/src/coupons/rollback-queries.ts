@@ -1,11 +1,8 @@
-import {
-  type CouponRedemptionRecord,
-  couponsRedeemed,
-  type Discount,
-  type GrantedItem,
-} from '@waymark/contracts'
+import type { Discount, GrantedItem } from '@waymark/contracts/http/coupon-views'
+import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-redemption'
+import { couponsRedeemed } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
-import { displayCode, returnedDiscount } from '@waymark/domain'
+import { displayCode, returnedDiscount } from '@waymark/domain/coupon'
 import { addToOutbox } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import { unprocessable } from '../http/validation.ts'

@@ -1,10 +1,7 @@
-import {
-  AppError,
-  type Decision,
-  type DecisionPreview,
-  PRODUCTION,
-  previewDecision,
-} from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Decision } from '@waymark/contracts/decision-definition'
+import { PRODUCTION } from '@waymark/contracts/environment'
+import { type DecisionPreview, previewDecision } from '@waymark/contracts/http/decisions'
 import {
   type Choice,
   compileDecision,
@@ -18,7 +15,7 @@ import {
   missingIn,
   type RuleOutcome,
   subjectOf,
-} from '@waymark/domain'
+} from '@waymark/domain/decision'
 import { findPeople, type WantedPerson } from '@waymark/pipeline'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { requireEnvironment } from '../environments/environments.ts'

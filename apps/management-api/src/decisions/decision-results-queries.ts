@@ -1,5 +1,6 @@
-import type { DecisionMetric } from '@waymark/contracts'
-import { parsePropertyName, type Sample } from '@waymark/domain'
+import type { DecisionMetric } from '@waymark/contracts/decision-definition'
+import { parsePropertyName } from '@waymark/domain/analytics'
+import type { Sample } from '@waymark/domain/experiment'
 import type { Pool, PoolClient } from 'pg'
 
 /** How long the queries of one answer may take together, in ms. */

@@ -1,16 +1,15 @@
-import {
-  AppError,
-  type Decision,
-  type DecisionDefinition,
-  type DecisionParts,
-  type DecisionPatch,
-  type DecisionStatus,
-  decisionChanges,
-  MAX_DECISION_VERSIONS,
-  PRODUCTION,
-  requireNoProblems,
-  type ValidationItem,
-} from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type {
+  Decision,
+  DecisionDefinition,
+  DecisionParts,
+  DecisionStatus,
+} from '@waymark/contracts/decision-definition'
+import { PRODUCTION } from '@waymark/contracts/environment'
+import { type DecisionPatch, MAX_DECISION_VERSIONS } from '@waymark/contracts/http/decisions'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { requireNoProblems } from '@waymark/contracts/require-valid'
+import { decisionChanges } from '@waymark/contracts/topics'
 import type { Database, Prisma } from '@waymark/database'
 import {
   type DecisionWarning,
@@ -18,7 +17,7 @@ import {
   inEachEnvironment,
   reshufflesOf,
   writeDecision,
-} from '@waymark/domain'
+} from '@waymark/domain/decision'
 import { addToOutboxByPrisma } from '@waymark/pipeline'
 import { v7 as uuidv7 } from 'uuid'
 import { environmentsOf, lockEnvironments } from '../environments/environments.ts'

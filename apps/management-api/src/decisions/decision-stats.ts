@@ -1,5 +1,6 @@
-import { type DecisionDefinition, type DecisionStats, getDecisionStats } from '@waymark/contracts'
-import { compareRates, countingIdOf, rateOf } from '@waymark/domain'
+import type { DecisionDefinition } from '@waymark/contracts/decision-definition'
+import { type DecisionStats, getDecisionStats } from '@waymark/contracts/http/decisions'
+import { compareRates, countingIdOf, rateOf } from '@waymark/domain/decision'
 import type { Route } from '@waymark/service-kit'
 import { requireEnvironment } from '../environments/environments.ts'
 import { requireFound } from '../http/validation.ts'

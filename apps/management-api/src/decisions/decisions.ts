@@ -1,22 +1,22 @@
+import { AppError } from '@waymark/contracts/app-error'
+import type { DecisionDefinition } from '@waymark/contracts/decision-definition'
+import { PRODUCTION } from '@waymark/contracts/environment'
 import {
-  AppError,
   activateDecision,
   archiveDecision,
   createDecision,
-  type DecisionDefinition,
   getDecision,
   getDecisionHistory,
   getDecisionVersion,
   listDecisions,
-  PRODUCTION,
   pauseDecision,
   replaceDecision,
   restoreDecision,
   rollbackDecision,
   updateDecision,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/decisions'
 import type { Prisma } from '@waymark/database'
-import { createPatch } from '@waymark/domain'
+import { createPatch } from '@waymark/domain/json'
 import type { Route } from '@waymark/service-kit'
 import { namesFor } from '../audit/actor-names.ts'
 import { holdEnvironment } from '../environments/environments.ts'

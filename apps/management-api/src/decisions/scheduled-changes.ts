@@ -1,13 +1,13 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   cancelScheduledChange,
   type DecisionPatch,
-  dateOfTime,
   listScheduledChanges,
   MAX_PENDING_CHANGES,
-  pick,
   scheduleChange,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/decisions'
+import { pick } from '@waymark/contracts/http/pick'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import { drain, type Loop, type Platform, type Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,11 +1,10 @@
+import { type EmailDeliveryStatus, emailDeliveryStatuses } from '@waymark/contracts/email'
 import {
-  type EmailDeliveryStatus,
   EmailDeliveryView,
-  emailDeliveryStatuses,
   listEmailDeliveries,
-  pick,
   retryEmailDelivery,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/email-deliveries'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Database, Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'

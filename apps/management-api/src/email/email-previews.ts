@@ -1,12 +1,12 @@
+import { isEmailAddress } from '@waymark/contracts/email-address'
 import {
   type EmailTriggerSample,
-  isEmailAddress,
   previewEmail,
   previewEmailTrigger,
   testEmailTrigger,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/email-triggers'
 import type { Prisma } from '@waymark/database'
-import type { MessageTemplates } from '@waymark/domain'
+import type { MessageTemplates } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { requireAllowed } from '../http/require-allowed.ts'

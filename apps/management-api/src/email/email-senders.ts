@@ -1,6 +1,6 @@
-import { createEmailSender, deleteEmailSender, listEmailSenders } from '@waymark/contracts'
+import { createEmailSender, deleteEmailSender, listEmailSenders } from '@waymark/contracts/http/email-senders'
 import type { Prisma } from '@waymark/database'
-import { parseSender } from '@waymark/domain'
+import { parseSender } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'

@@ -1,10 +1,10 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import {
   type MessageContext,
   type MessageTemplates,
   type RenderedMessage,
   TemplateError,
-} from '@waymark/domain'
+} from '@waymark/domain/email'
 import type { MessageRenderer } from '@waymark/service-kit'
 
 /** Checks templates before they are saved. @throws AppError unprocessable with the field and the line at fault */

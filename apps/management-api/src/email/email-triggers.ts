@@ -5,11 +5,11 @@ import {
   getEmailTrigger,
   getEmailTriggerStats,
   listEmailTriggers,
-  pick,
   updateEmailTrigger,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/email-triggers'
+import { pick } from '@waymark/contracts/http/pick'
 import { Prisma } from '@waymark/database'
-import { parseMailbox } from '@waymark/domain'
+import { parseMailbox } from '@waymark/domain/email'
 import { extendDeadlineDuring, type HttpRequest, type Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'

@@ -1,13 +1,13 @@
+import { canonicalAddress } from '@waymark/contracts/email-address'
+import { pick } from '@waymark/contracts/http/pick'
 import {
-  canonicalAddress,
   createSuppression,
   deleteSuppression,
   listSuppressions,
-  pick,
   SuppressionView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/suppressions'
 import type { Prisma } from '@waymark/database'
-import { comparableAddress } from '@waymark/domain'
+import { comparableAddress } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'

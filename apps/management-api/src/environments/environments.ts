@@ -1,11 +1,6 @@
-import {
-  AppError,
-  builtInEnvironments,
-  createEnvironment,
-  deleteEnvironment,
-  listEnvironments,
-  MAX_OWN_ENVIRONMENTS,
-} from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { builtInEnvironments, MAX_OWN_ENVIRONMENTS } from '@waymark/contracts/environment'
+import { createEnvironment, deleteEnvironment, listEnvironments } from '@waymark/contracts/http/environments'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { requireFound, unprocessable } from '../http/validation.ts'

@@ -1,4 +1,6 @@
-import { dateOfTime, listDeadLetters, replayDeadLetter, replayDeadLetters, topics } from '@waymark/contracts'
+import { listDeadLetters, replayDeadLetter, replayDeadLetters } from '@waymark/contracts/http/dead-letters'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
+import { topics } from '@waymark/contracts/topics'
 import { aboutAnything, findErased } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'

@@ -1,4 +1,4 @@
-import type { EventColumn, EventFilter, Ordering, PropertyRef } from '@waymark/domain'
+import type { EventColumn, EventFilter, Ordering, PropertyRef } from '@waymark/domain/analytics'
 
 const OPERATORS: Record<Ordering, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' }
 

@@ -1,5 +1,6 @@
-import type { EventQuery } from '@waymark/contracts'
-import { type EventFilter, eventKeyOf } from '@waymark/domain'
+import type { EventQuery } from '@waymark/contracts/http/events'
+import type { EventFilter } from '@waymark/domain/analytics'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import { EVENT_COLUMNS, type EventRow } from '@waymark/pipeline'
 import type { Pool } from 'pg'
 import { createEventConditions } from './event-condition-queries.ts'

@@ -1,4 +1,6 @@
-import { AppError, listEvents, requireValid } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { listEvents } from '@waymark/contracts/http/events'
+import { requireValid } from '@waymark/contracts/require-valid'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { unfit } from '../http/validation.ts'

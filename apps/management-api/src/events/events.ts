@@ -1,4 +1,5 @@
-import { dateOfTime, type EventQuery, listEvents } from '@waymark/contracts'
+import { type EventQuery, listEvents } from '@waymark/contracts/http/events'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import { type EventRow, eventView } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'

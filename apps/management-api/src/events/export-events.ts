@@ -1,4 +1,4 @@
-import { type EventExportFormat, type EventView, exportEvents } from '@waymark/contracts'
+import { type EventExportFormat, type EventView, exportEvents } from '@waymark/contracts/http/events'
 import {
   EVENT_COLUMNS,
   type EventColumns,

@@ -1,4 +1,5 @@
-import type { LiveEventQuery, Log } from '@waymark/contracts'
+import type { LiveEventQuery } from '@waymark/contracts/http/events'
+import type { Log } from '@waymark/contracts/log'
 import { eventView } from '@waymark/pipeline'
 import type { Pool } from 'pg'
 import { createReadSize } from '../http/read-size.ts'

@@ -1,17 +1,20 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { pick } from '@waymark/contracts/http/pick'
 import {
-  AppError,
-  dateOfTime,
   getRejectedEvent,
-  type IngestRecord,
-  ingestRecords,
   listRejectedEvents,
-  pick,
   replayRejectedEvent,
   replayRejectedEvents,
-  type ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/rejected-events'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
+import { ingestRecords } from '@waymark/contracts/topics'
 import type { Prisma } from '@waymark/database'
-import { completeEvent, partitionKeyOf, STRUCTURE_RULE, validateEvent, WorkBudget } from '@waymark/domain'
+import { validateEvent } from '@waymark/domain/catalog'
+import { completeEvent, partitionKeyOf } from '@waymark/domain/ingestion'
+import { WorkBudget } from '@waymark/domain/logic'
+import { STRUCTURE_RULE } from '@waymark/domain/segment-protocol'
 import { BusUnavailableError } from '@waymark/event-bus'
 import { aboutRecord, findErased } from '@waymark/pipeline'
 import type { ProjectConfig } from '@waymark/project-config'

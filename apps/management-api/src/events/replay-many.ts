@@ -1,4 +1,4 @@
-import { MAX_REPLAY_RECORDS, type ReplayResult } from '@waymark/contracts'
+import { MAX_REPLAY_RECORDS, type ReplayResult } from '@waymark/contracts/http/replay'
 
 /** Records that are read, published and marked together. */
 const CHUNK_RECORDS = 200

@@ -1,4 +1,4 @@
-import { streamEvents } from '@waymark/contracts'
+import { streamEvents } from '@waymark/contracts/http/events'
 import { closeAtStop, type Route } from '@waymark/service-kit'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { CHECK_MS, stillAllowed } from '../http/while-allowed.ts'

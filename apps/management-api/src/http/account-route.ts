@@ -1,12 +1,12 @@
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { AppError } from '@waymark/contracts/app-error'
 import {
   type Access,
   type AnswerOf,
   type Answers,
-  type ApiKeyScope,
-  AppError,
   missingCredentials,
   type Operation,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/operation'
 import {
   allowApiKey,
   chargeProject,

@@ -1,7 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { type ApiKeyScope, AppError, missingCredentials, type ProjectRole } from '@waymark/contracts'
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { AppError } from '@waymark/contracts/app-error'
+import { missingCredentials } from '@waymark/contracts/http/operation'
+import type { ProjectRole } from '@waymark/contracts/project-role'
 import type { Database } from '@waymark/database'
-import { roleAllows, scopeAllows } from '@waymark/domain'
+import { roleAllows } from '@waymark/domain/account'
+import { scopeAllows } from '@waymark/domain/key'
 import type { Session } from '../accounts/session-queries.ts'
 
 /** Who sends a write, and what the caller has to be allowed when it commits. */

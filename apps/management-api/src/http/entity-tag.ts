@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { type HttpRequest, namesTag, type Reply, tagsIn } from '@waymark/service-kit'
 
 /** The `ETag` of a version. It does not depend on the order of fields or on the process. */

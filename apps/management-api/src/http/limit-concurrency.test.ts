@@ -1,4 +1,4 @@
-import { runAsWork } from '@waymark/domain'
+import { runAsWork } from '@waymark/domain/fairness'
 import { describe, expect, it } from 'vitest'
 import { limitConcurrency } from './limit-concurrency.ts'
 import type { ProjectRequest } from './project-route.ts'

@@ -1,4 +1,4 @@
-import { chargeWork, createFairQueue, ownerOfProject } from '@waymark/domain'
+import { chargeWork, createFairQueue, ownerOfProject } from '@waymark/domain/fairness'
 import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 

@@ -1,4 +1,4 @@
-import { MAX_PAGE_BYTES } from '@waymark/contracts'
+import { MAX_PAGE_BYTES } from '@waymark/contracts/http/page'
 import { describe, expect, it } from 'vitest'
 import { fillPage } from './page.ts'
 

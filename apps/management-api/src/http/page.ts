@@ -1,4 +1,5 @@
-import { type AppError, MAX_PAGE_BYTES } from '@waymark/contracts'
+import type { AppError } from '@waymark/contracts/app-error'
+import { MAX_PAGE_BYTES } from '@waymark/contracts/http/page'
 import { createReadSize } from './read-size.ts'
 import { UUID, unprocessable } from './validation.ts'
 

@@ -1,14 +1,13 @@
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { AppError } from '@waymark/contracts/app-error'
 import {
   type AnswerOf,
   type Answers,
-  type ApiKeyScope,
-  AppError,
   missingCredentials,
   type Operation,
-  type ProjectRole,
-  scopeForRole,
-} from '@waymark/contracts'
-import { roleAllows, scopesOfRole } from '@waymark/domain'
+} from '@waymark/contracts/http/operation'
+import { type ProjectRole, scopeForRole } from '@waymark/contracts/project-role'
+import { roleAllows, scopesOfRole } from '@waymark/domain/account'
 import {
   allowApiKey,
   chargeProject,
@@ -84,7 +83,7 @@ export const createProjectRoute =
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
     const { role: needed } = operation.access
-    const isRead = operation.method === 'get' || operation.readOnly === true
+    const isRead: boolean = operation.method === 'get' || operation.readOnly === true
     const work = isRead ? 'read' : 'general'
     const byKey = async (request: HttpRequest): Promise<Actor> => {
       const key = await allowApiKey(apiKeys, scopeForRole[needed], request)

@@ -1,12 +1,12 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   type Change,
   conditionalEffects,
   constantEffects,
   type Effect,
   effectRequirements,
-  type Operation,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/effects'
+import type { Operation } from '@waymark/contracts/http/operation'
 import type { Session } from '../accounts/session-queries.ts'
 import { refuseAccessToken } from './session-cookie.ts'
 

@@ -1,4 +1,4 @@
-import { compileValidator } from '@waymark/contracts'
+import { compileValidator } from '@waymark/contracts/validator'
 import { Type } from 'typebox'
 import { expect, it } from 'vitest'
 import { unfitQuery } from './request-parts.ts'

@@ -1,7 +1,11 @@
 import { parse } from 'node:querystring'
 import type { Readable } from 'node:stream'
-import { AppError, type Operation, requireValid, type SchemaProblem } from '@waymark/contracts'
-import { isDeeperThan, truncateIp } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { requireValid } from '@waymark/contracts/require-valid'
+import type { SchemaProblem } from '@waymark/contracts/validator'
+import { truncateIp } from '@waymark/domain/enrichment'
+import { isDeeperThan } from '@waymark/domain/json'
 import { essenceOf, type HttpRequest, queryTextOf, readJsonBody } from '@waymark/service-kit'
 import { requireKnownParameters, unfit, unprocessable } from './validation.ts'
 

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { Platform } from '@waymark/service-kit'
 
 type RateLimiter = Platform['rateLimiter']

@@ -1,13 +1,13 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { missingCredentials } from '@waymark/contracts/http/operation'
 import {
-  AppError,
   CHALLENGE_COOKIE,
   LOCAL_CHALLENGE_COOKIE,
   LOCAL_SESSION_COOKIE,
   LOCAL_SIGN_IN_COOKIE,
-  missingCredentials,
   SESSION_COOKIE,
   SIGN_IN_COOKIE,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/session-cookie'
 import { accessTokenInHeaders, type HttpRequest, protocolOf, requestHostOf } from '@waymark/service-kit'
 import { parseCookie, type SerializeOptions, stringifySetCookie } from 'cookie'
 import { CHALLENGE_MS, SESSION_MS, type Session, type Sessions } from '../accounts/session-queries.ts'

@@ -1,12 +1,10 @@
-import {
-  AppError,
-  type Operation,
-  requireNoProblems,
-  type SchemaProblem,
-  show,
-  type ValidationItem,
-} from '@waymark/contracts'
-import { logicProblems } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Operation } from '@waymark/contracts/http/operation'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { show } from '@waymark/contracts/problem-message'
+import { requireNoProblems } from '@waymark/contracts/require-valid'
+import type { SchemaProblem } from '@waymark/contracts/validator'
+import { logicProblems } from '@waymark/domain/logic'
 import { unknownParameters } from '@waymark/service-kit'
 
 /** The pattern of an id, as part of other patterns. */

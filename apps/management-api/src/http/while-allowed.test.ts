@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { describe, expect, it } from 'vitest'
 import { CHECK_MS, whileAllowed } from './while-allowed.ts'
 

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 
 /** Interval of checks whether the reader of a long answer is still authorized, in ms. */
 export const CHECK_MS = 5_000

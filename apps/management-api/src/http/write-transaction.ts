@@ -1,4 +1,4 @@
-import { WRITE_LOCK_TIMEOUT_MS } from '@waymark/contracts'
+import { WRITE_LOCK_TIMEOUT_MS } from '@waymark/contracts/request-budget'
 import type { Database } from '@waymark/database'
 
 /** Runs a write in a transaction that is rolled back when a statement waits longer than 3 s for a lock. */

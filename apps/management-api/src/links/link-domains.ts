@@ -8,11 +8,12 @@ import {
   MAX_APP_FILE_BYTES,
   MAX_LINK_DOMAINS,
   updateLinkDomain,
-  type ValidationItem,
   verifyLinkDomain,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/link-domains'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { Prisma } from '@waymark/database'
-import { checkDestination, generateToken } from '@waymark/domain'
+import { generateToken } from '@waymark/domain/account'
+import { checkDestination } from '@waymark/domain/link'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'

@@ -12,8 +12,8 @@ import {
   type NewLink,
   newLink,
   updateLink as updateLinkOperation,
-  type ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/links'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { linkCopyKey, linkKeyOf } from '@waymark/pipeline'
 import { extendDeadlineDuring, LoopTurns, type Route } from '@waymark/service-kit'
 import { toString as toSvg } from 'qrcode'

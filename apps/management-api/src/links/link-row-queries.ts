@@ -1,4 +1,11 @@
-import type { LinkCard, LinkQuery, LinkStatus, LinkTarget, LinkUtm, LinkVariant } from '@waymark/contracts'
+import type {
+  LinkCard,
+  LinkQuery,
+  LinkStatus,
+  LinkTarget,
+  LinkUtm,
+  LinkVariant,
+} from '@waymark/contracts/http/links'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import type { LinkValues } from './link-values.ts'

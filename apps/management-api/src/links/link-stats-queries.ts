@@ -3,7 +3,7 @@ import {
   type LinkStatsQuery,
   type LinkStatsView,
   MAX_STATS_DAYS,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/link-stats'
 import type { Pool } from 'pg'
 import { unprocessable } from '../http/validation.ts'
 

@@ -1,13 +1,7 @@
-import {
-  type LinkCard,
-  type LinkTarget,
-  type LinkUtm,
-  type LinkVariant,
-  type NewLink,
-  utcOfTime,
-  type ValidationItem,
-} from '@waymark/contracts'
-import { checkDestination, codeProblem } from '@waymark/domain'
+import type { LinkCard, LinkTarget, LinkUtm, LinkVariant, NewLink } from '@waymark/contracts/http/links'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { utcOfTime } from '@waymark/contracts/rfc3339'
+import { checkDestination, codeProblem } from '@waymark/domain/link'
 
 /** The settable values of a link, normalized and with defaults. Times are in UTC with milliseconds. */
 export type LinkValues = {

@@ -1,4 +1,4 @@
-import type { LinkView } from '@waymark/contracts'
+import type { LinkView } from '@waymark/contracts/http/links'
 import type { LinkRow } from './link-row-queries.ts'
 
 /** With which the short URLs of a domain begin; `host` is null for the domain of the installation. */

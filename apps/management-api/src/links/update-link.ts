@@ -1,6 +1,6 @@
-import type { LinkPatch } from '@waymark/contracts'
+import type { LinkPatch } from '@waymark/contracts/http/links'
 import type { Database } from '@waymark/database'
-import { MAX_VARIANT_KEYS } from '@waymark/domain'
+import { MAX_VARIANT_KEYS } from '@waymark/domain/link'
 import { invalid, requireFound, unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
 import { type LinkRow, lockLink, storeLink } from './link-row-queries.ts'

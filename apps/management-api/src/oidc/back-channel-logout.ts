@@ -1,5 +1,6 @@
-import { AppError, endOidcSessions } from '@waymark/contracts'
-import { clientNetworkOf } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { endOidcSessions } from '@waymark/contracts/http/oidc'
+import { clientNetworkOf } from '@waymark/domain/enrichment'
 import { guardedRoute, type HttpRequest, type Route } from '@waymark/service-kit'
 import { type JWTPayload, jwtVerify } from 'jose'
 import { clientOf, readParts } from '../http/request-parts.ts'

@@ -1,4 +1,4 @@
-import { canonicalAddress } from '@waymark/contracts'
+import { canonicalAddress } from '@waymark/contracts/email-address'
 
 /** What a provider says about a user. */
 export type ProviderUser = {

@@ -1,5 +1,5 @@
 import { Resolver } from 'node:dns/promises'
-import { canonicalDomain } from '@waymark/contracts'
+import { canonicalDomain } from '@waymark/contracts/email-address'
 import type { Platform } from '@waymark/service-kit'
 
 /** The TXT records of a name; each record as its parts. */

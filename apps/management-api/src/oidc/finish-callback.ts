@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { type HttpRequest, queryTextOf } from '@waymark/service-kit'
 import { AuthorizationResponseError } from 'openid-client'
 import type { Session } from '../accounts/session-queries.ts'

@@ -1,5 +1,5 @@
 import type { Prisma } from '@waymark/database'
-import { generateToken } from '@waymark/domain'
+import { generateToken } from '@waymark/domain/account'
 import { v7 as uuidv7 } from 'uuid'
 import { queueAccountMail } from '../accounts/account-mail-queries.ts'
 import type { Session } from '../accounts/session-queries.ts'

@@ -1,4 +1,4 @@
-import { listIdentities, unlinkIdentity } from '@waymark/contracts'
+import { listIdentities, unlinkIdentity } from '@waymark/contracts/http/oidc'
 import type { Route } from '@waymark/service-kit'
 import type { Session } from '../accounts/session-queries.ts'
 import { requireFound, requireId } from '../http/validation.ts'

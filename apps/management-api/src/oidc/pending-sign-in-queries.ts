@@ -1,4 +1,4 @@
-import { generateToken, hashToken } from '@waymark/domain'
+import { generateToken, hashToken } from '@waymark/domain/account'
 import { everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 

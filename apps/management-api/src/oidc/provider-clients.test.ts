@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { startRawServer } from '@waymark/testing'
 import fc from 'fast-check'
 import { jwtVerify } from 'jose'

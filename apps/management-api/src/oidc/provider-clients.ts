@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { Prisma } from '@waymark/database'
 import { createGuardedRequests, RefusedAddressError, type ResolveHost } from '@waymark/service-kit'
 import { createRemoteJWKSet, customFetch as joseFetch } from 'jose'

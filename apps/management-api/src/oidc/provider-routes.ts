@@ -5,7 +5,7 @@ import {
   MAX_OIDC_PROVIDERS,
   type RoleMapping,
   updateOidcProvider,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/oidc'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,4 +1,4 @@
-import { getSignInPolicy, updateSignInPolicy } from '@waymark/contracts'
+import { getSignInPolicy, updateSignInPolicy } from '@waymark/contracts/http/oidc'
 import type { Route } from '@waymark/service-kit'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'

@@ -4,7 +4,7 @@ import {
   linkIdentity,
   reauthenticateWithProvider,
   startOidcSignIn,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/oidc'
 import { guardedRoute, type Reply, type Route } from '@waymark/service-kit'
 import { clientOf } from '../http/request-parts.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'

@@ -4,9 +4,9 @@ import {
   listTenantDomains,
   MAX_TENANT_DOMAINS,
   verifyTenantDomain,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/oidc'
 import type { Prisma } from '@waymark/database'
-import { generateToken } from '@waymark/domain'
+import { generateToken } from '@waymark/domain/account'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { requireAllowed } from '../http/require-allowed.ts'

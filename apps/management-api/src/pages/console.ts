@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
-import { AppError, type Endpoint } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Endpoint } from '@waymark/contracts/http/operation'
 import { acceptsBrotli, type HttpRequest, type Reply, type Route, route } from '@waymark/service-kit'
 
 const require = createRequire(import.meta.url)

@@ -1,5 +1,8 @@
 import { createRequire } from 'node:module'
-import { AppError, getDocs, getDocsFile, getOpenApi, openApiDocument, operations } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { getDocs, getDocsFile, getOpenApi } from '@waymark/contracts/http/documentation'
+import { openApiDocument } from '@waymark/contracts/http/openapi'
+import { operations } from '@waymark/contracts/http/operations'
 import { type Route, route } from '@waymark/service-kit'
 import packageJson from '../../package.json' with { type: 'json' }
 

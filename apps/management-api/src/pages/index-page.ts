@@ -1,4 +1,4 @@
-import { getIndex } from '@waymark/contracts'
+import { getIndex } from '@waymark/contracts/http/documentation'
 import { prefersHtml, type Route, route } from '@waymark/service-kit'
 import packageJson from '../../package.json' with { type: 'json' }
 

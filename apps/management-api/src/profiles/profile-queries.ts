@@ -1,5 +1,6 @@
-import type { ConversionView, ProfileView, TimelineEntry, Touch } from '@waymark/contracts'
-import type { Identity } from '@waymark/domain'
+import type { ConversionView } from '@waymark/contracts/http/conversions'
+import type { ProfileView, TimelineEntry, Touch } from '@waymark/contracts/http/profile-view'
+import type { Identity } from '@waymark/domain/identity'
 import { EVENT_COLUMNS, type EventRow, eventView } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'

@@ -6,8 +6,8 @@ import {
   getProfileTimeline,
   listProfiles,
   type ProfileQuery,
-} from '@waymark/contracts'
-import type { Identity } from '@waymark/domain'
+} from '@waymark/contracts/http/profile-view'
+import type { Identity } from '@waymark/domain/identity'
 import {
   createPersonChanges,
   createPurger,

@@ -1,5 +1,6 @@
-import type { ProfileQuery, ProfileView } from '@waymark/contracts'
-import { type EventFilter, fulfils, type PropertyRef, spellingsOf, valueAt } from '@waymark/domain'
+import type { ProfileQuery, ProfileView } from '@waymark/contracts/http/profile-view'
+import { type EventFilter, fulfils, type PropertyRef, valueAt } from '@waymark/domain/analytics'
+import { spellingsOf } from '@waymark/domain/email'
 import type { Pool } from 'pg'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import type { QueryStore } from '../analytics/run-queries.ts'

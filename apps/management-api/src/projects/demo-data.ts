@@ -1,4 +1,5 @@
-import { AppError, getDemoData, removeDemoData } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { getDemoData, removeDemoData } from '@waymark/contracts/http/projects'
 import { createPersonChanges, erasePeople, linkCopyKey } from '@waymark/pipeline'
 import { type DemoData, findDemoData, updateDemoData } from '@waymark/project-config'
 import type { Route } from '@waymark/service-kit'

@@ -1,6 +1,6 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { Prisma } from '@waymark/database'
-import { hashToken, strongerRole } from '@waymark/domain'
+import { hashToken, strongerRole } from '@waymark/domain/account'
 import type { Platform } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
 import { lockRow } from '../lock-queries.ts'

@@ -1,15 +1,16 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
   type Acceptance,
-  AppError,
   acceptInvitation,
   createInvitation,
   InvitationView,
   listInvitations,
-  pick,
   revokeInvitation,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/invitations'
+import { pick } from '@waymark/contracts/http/pick'
 import type { Prisma } from '@waymark/database'
-import { comparableAddress, generateToken } from '@waymark/domain'
+import { generateToken } from '@waymark/domain/account'
+import { comparableAddress } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { createUser, type NewUser, registrationClosed } from '../accounts/create-account.ts'

@@ -2,12 +2,12 @@ import {
   changeMember,
   leaveProject,
   listMembers,
-  type ProjectRole,
   removeMember,
   resetSecondFactor,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/members'
+import type { ProjectRole } from '@waymark/contracts/project-role'
 import type { Prisma } from '@waymark/database'
-import { roleAllows, roleOfScopes } from '@waymark/domain'
+import { roleAllows, roleOfScopes } from '@waymark/domain/account'
 import type { Route } from '@waymark/service-kit'
 import { roleOf } from '../accounts/read-account.ts'
 import { dropSecondFactor, hasSetUp } from '../accounts/second-factors.ts'

@@ -1,11 +1,11 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   archiveProject,
   createProject,
   getProject,
   listProjects,
   updateProject,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/projects'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

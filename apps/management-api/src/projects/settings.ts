@@ -1,13 +1,13 @@
+import { pick } from '@waymark/contracts/http/pick'
 import {
   getIdentitySecret,
   getSettings,
-  knownSettings,
-  pick,
   rotateIdentitySecret,
   updateSettings,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/settings'
+import { knownSettings } from '@waymark/contracts/project-settings'
 import type { Prisma } from '@waymark/database'
-import { generateIdentitySecret } from '@waymark/domain'
+import { generateIdentitySecret } from '@waymark/domain/identity'
 import type { Route } from '@waymark/service-kit'
 import { requireFound } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'

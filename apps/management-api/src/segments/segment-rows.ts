@@ -1,6 +1,7 @@
-import type { DecisionDefinition, DecisionRule, SegmentCondition } from '@waymark/contracts'
+import type { DecisionDefinition, DecisionRule } from '@waymark/contracts/decision-definition'
+import type { SegmentCondition } from '@waymark/contracts/http/segments'
 import type { Prisma } from '@waymark/database'
-import { eventsCountedBy, type Segment, segmentsIn } from '@waymark/domain'
+import { eventsCountedBy, type Segment, segmentsIn } from '@waymark/domain/decision'
 
 type Transaction = Prisma.TransactionClient
 

@@ -1,18 +1,18 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { pick } from '@waymark/contracts/http/pick'
 import {
-  AppError,
   createSegment,
   deleteSegment,
   getSegment,
   listSegments,
-  pick,
   previewSegment,
   SEGMENT_SAMPLE,
   type SegmentCondition,
   SegmentView,
   updateSegment,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/segments'
 import type { Prisma } from '@waymark/database'
-import { compileSegment, eventsCountedBy, segmentProblems } from '@waymark/domain'
+import { compileSegment, eventsCountedBy, segmentProblems } from '@waymark/domain/decision'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { lockDecisions, toDecision } from '../decisions/decision-rows.ts'

@@ -1,10 +1,10 @@
 import { createReadThroughCache } from '@waymark/cache'
 import {
-  consumerGroups,
   getPipelineStats,
   MAX_COUNTED_FAILURES,
   type PipelineStatsView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/pipeline-stats'
+import { consumerGroups } from '@waymark/contracts/topics'
 import { readOutboxDepth } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import { countDeadLetters } from '../events/dead-letter-queries.ts'

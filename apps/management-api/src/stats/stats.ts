@@ -1,12 +1,12 @@
 import { type Breakdown, zonedBuckets } from '@waymark/analytics'
 import {
-  dateOfTime,
   getStats,
   MAX_STATS_BUCKETS,
   type StatsGroup,
   type StatsQuery,
   type StatsView,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/stats'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Route } from '@waymark/service-kit'
 import { groupRows } from '../analytics/group-rows.ts'
 import { timeText } from '../analytics/time-range.ts'

@@ -1,4 +1,4 @@
-import { webhookDeliveryStatuses, webhookTopics } from '@waymark/contracts'
+import { webhookDeliveryStatuses, webhookTopics } from '@waymark/contracts/webhook'
 import type { Database } from '@waymark/database'
 import { NIL } from 'uuid'
 

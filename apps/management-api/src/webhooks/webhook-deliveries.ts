@@ -1,13 +1,13 @@
+import { AppError } from '@waymark/contracts/app-error'
 import {
-  AppError,
   cancelWebhookReplay,
-  dateOfTime,
   getWebhookReplay,
   listWebhookDeliveries,
   redeliverWebhookDelivery,
   replayWebhook,
   testWebhook,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/webhooks'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'

@@ -6,9 +6,9 @@ import {
   listWebhooks,
   rotateWebhookSecret,
   updateWebhook,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/webhooks'
 import { Prisma } from '@waymark/database'
-import { generateWebhookSecret } from '@waymark/domain'
+import { generateWebhookSecret } from '@waymark/domain/webhook'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { ownerFor } from '../api-keys/key-owners.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { exposures, ingestRecords, linkClicks, rejectedEvents } from '@waymark/contracts'
+import { exposures, ingestRecords, linkClicks, rejectedEvents } from '@waymark/contracts/topics'
 import {
   beginDemoData,
   type DemoData,

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import { timeText } from './dialect.ts'

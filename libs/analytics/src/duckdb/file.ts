@@ -1,5 +1,5 @@
 import { DOUBLE, type DuckDBConnection, DuckDBInstance, type DuckDBValue, VARCHAR } from '@duckdb/node-api'
-import { createFairQueue, currentWork, ownerOfProject, type WorkOwner } from '@waymark/domain'
+import { createFairQueue, currentWork, ownerOfProject, type WorkOwner } from '@waymark/domain/fairness'
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'

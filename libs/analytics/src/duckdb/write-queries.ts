@@ -1,4 +1,4 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
 import type { DuckDBFile } from './file.ts'

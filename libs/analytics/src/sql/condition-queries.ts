@@ -1,4 +1,4 @@
-import type { EventColumn, EventFilter, Ordering, PropertyRef, ScalarValue } from '@waymark/domain'
+import type { EventColumn, EventFilter, Ordering, PropertyRef, ScalarValue } from '@waymark/domain/analytics'
 import type { Breakdown } from '../store.ts'
 import type { Dialect, JsonMember, Parameters } from './dialect.ts'
 

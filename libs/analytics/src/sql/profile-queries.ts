@@ -1,4 +1,4 @@
-import { fulfils, type PropertyRef } from '@waymark/domain'
+import { fulfils, type PropertyRef } from '@waymark/domain/analytics'
 import type { ProfilesQuery } from '../store.ts'
 import { createConditions } from './condition-queries.ts'
 import type { Database } from './dialect.ts'

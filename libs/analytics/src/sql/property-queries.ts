@@ -1,4 +1,4 @@
-import { SAMPLED_EVENTS } from '@waymark/contracts'
+import { SAMPLED_EVENTS } from '@waymark/contracts/http/analytics'
 import type { PropertiesQuery, PropertyRow, PropertyValueRow, PropertyValuesQuery } from '../store.ts'
 import { createConditions, needsTraits } from './condition-queries.ts'
 import type { Database } from './dialect.ts'

@@ -1,4 +1,4 @@
-import { firstDayOf, isInSegment, type SegmentCount } from '@waymark/domain'
+import { firstDayOf, isInSegment, type SegmentCount } from '@waymark/domain/decision'
 import type { SegmentQuery, SegmentRow } from '../store.ts'
 import { createConditions } from './condition-queries.ts'
 import type { Database, Parameters } from './dialect.ts'

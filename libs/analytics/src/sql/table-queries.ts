@@ -1,4 +1,4 @@
-import { LATEST_ANALYTICS_TIME } from '@waymark/contracts'
+import { LATEST_ANALYTICS_TIME } from '@waymark/contracts/http/analytics-parts'
 import type { Dialect, Parameters } from './dialect.ts'
 
 /** After the last event that queries see, in ms. */

@@ -1,4 +1,4 @@
-import { type ChannelRule, channelRules, type Entry } from '@waymark/domain'
+import { type ChannelRule, channelRules, type Entry } from '@waymark/domain/analytics'
 import {
   BOUNCE_MS,
   type GoalRow,

@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { connectRedis, type RedisOptions } from '../redis-connection.ts'
 import type { SharedCounter } from './port.ts'

@@ -1,10 +1,5 @@
-import {
-  type ApiKeyScope,
-  apiKeyScopes,
-  type ProjectRole,
-  projectRoles,
-  scopeForRole,
-} from '@waymark/contracts'
+import { type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
+import { type ProjectRole, projectRoles, scopeForRole } from '@waymark/contracts/project-role'
 
 /** Whether a role includes the permissions of another. */
 export const roleAllows = (held: ProjectRole, needed: ProjectRole): boolean =>

@@ -1,4 +1,4 @@
-import { MAX_FILTER_VALUES } from '@waymark/contracts'
+import { MAX_FILTER_VALUES } from '@waymark/contracts/http/analytics-parts'
 import { describe, expect, it } from 'vitest'
 import { type FilterRequest, fulfils, parseFilter } from './event-filter.ts'
 

@@ -1,4 +1,4 @@
-import { type FilterOperator, MAX_FILTER_VALUES } from '@waymark/contracts'
+import { type FilterOperator, MAX_FILTER_VALUES } from '@waymark/contracts/http/analytics-parts'
 import { PROPERTY_NAMES, type PropertyRef, parsePropertyName } from './property.ts'
 
 export type ScalarValue = string | number | boolean

@@ -1,4 +1,6 @@
-import type { AcceptedEvent, ProjectSettings, ValidationItem } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import type { AcceptedEvent } from '@waymark/contracts/records/ingest-record'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {

@@ -1,13 +1,9 @@
-import {
-  type AcceptedEvent,
-  describeError,
-  MAX_EVENT_BYTES,
-  MAX_SCHEMA_PARTS,
-  memberOf,
-  type ProjectSettings,
-  type ValidationItem,
-  type ValidationMode,
-} from '@waymark/contracts'
+import { MAX_SCHEMA_PARTS } from '@waymark/contracts/http/event-definitions'
+import { MAX_EVENT_BYTES } from '@waymark/contracts/http/track-request'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { describeError, memberOf } from '@waymark/contracts/problem-message'
+import type { ProjectSettings, ValidationMode } from '@waymark/contracts/project-settings'
+import type { AcceptedEvent } from '@waymark/contracts/records/ingest-record'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { weightOf } from '../json/client-json.ts'
 import { WorkBudget } from '../logic/work-budget.ts'

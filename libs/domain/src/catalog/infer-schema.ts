@@ -1,4 +1,4 @@
-import { MAX_SCHEMA_PARTS } from '@waymark/contracts'
+import { MAX_SCHEMA_PARTS } from '@waymark/contracts/http/event-definitions'
 import { createSchemaCompiler } from './schema-compiler.ts'
 import { structureProblems } from './schema-safety.ts'
 import { DEFAULT_DRAFT } from './schema-vocabulary.ts'

@@ -1,4 +1,5 @@
-import { parseRfc3339, withTextLength } from '@waymark/contracts'
+import { parseRfc3339 } from '@waymark/contracts/rfc3339'
+import { withTextLength } from '@waymark/contracts/validator'
 import { _, Ajv, type FuncKeywordDefinition, type Options, str } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'

@@ -1,4 +1,9 @@
-import { MAX_SCHEMA_BYTES, MAX_SCHEMA_DEPTH, MAX_SCHEMA_PARTS, MAX_SCHEMA_PATTERNS } from '@waymark/contracts'
+import {
+  MAX_SCHEMA_BYTES,
+  MAX_SCHEMA_DEPTH,
+  MAX_SCHEMA_PARTS,
+  MAX_SCHEMA_PATTERNS,
+} from '@waymark/contracts/http/event-definitions'
 import { describe, expect, it, vi } from 'vitest'
 import { isQuickToCheck, MAX_SCHEMA_NODES, schemaProblems } from './schema-safety.ts'
 

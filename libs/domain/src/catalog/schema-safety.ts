@@ -4,8 +4,8 @@ import {
   MAX_SCHEMA_DEPTH,
   MAX_SCHEMA_PARTS,
   MAX_SCHEMA_PATTERNS,
-  type ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/event-definitions'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { isSafePattern } from 'redos-detector'
 import { isDeeperThan, weightOf } from '../json/client-json.ts'
 import { isSchemaObject as isNode, positionsIn, stepsOf, vocabularyProblem } from './schema-vocabulary.ts'

@@ -1,4 +1,4 @@
-import type { ValidationItem } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 
 /** The drafts of JSON Schema in which an event schema may be written. */
 export type Draft = '2020-12' | '2019-09' | 'draft-07' | 'draft-06'

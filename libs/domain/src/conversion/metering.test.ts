@@ -1,4 +1,4 @@
-import type { AcceptedEvent, MeteringSelector } from '@waymark/contracts'
+import type { AcceptedEvent, MeteringSelector } from '@waymark/contracts/records/ingest-record'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { completeEvent } from '../ingestion/ingest-record.ts'

@@ -1,11 +1,11 @@
-import {
-  type AcceptedEvent,
-  type CompleteEvent,
-  type ConversionClaim,
-  currencyOf,
-  type MeteringSelector,
-  type ValidationItem,
-} from '@waymark/contracts'
+import { currencyOf } from '@waymark/contracts/currency'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { CompleteEvent } from '@waymark/contracts/records/enriched-event'
+import type {
+  AcceptedEvent,
+  ConversionClaim,
+  MeteringSelector,
+} from '@waymark/contracts/records/ingest-record'
 import { completeEvent } from '../ingestion/ingest-record.ts'
 import { compileLogic, type Evaluation, type LogicData, logicData } from '../logic/compile-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'

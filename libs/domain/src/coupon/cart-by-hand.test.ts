@@ -1,4 +1,5 @@
-import type { CartItem, CouponRules, Discount } from '@waymark/contracts'
+import type { CartItem } from '@waymark/contracts/http/cart'
+import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
 import { type CartCoupon, discountCart } from './cart-discount.ts'

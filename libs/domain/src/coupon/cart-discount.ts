@@ -1,4 +1,6 @@
-import type { CartItem, CartRefusal, Discount } from '@waymark/contracts'
+import type { CartRefusal } from '@waymark/contracts/coupon'
+import type { CartItem } from '@waymark/contracts/http/cart'
+import type { Discount } from '@waymark/contracts/http/coupon-views'
 import { MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
 import { amountOf, type Cart, type CartPool, cartRefusalOf, isEligible, type Shopper } from './cart-rules.ts'

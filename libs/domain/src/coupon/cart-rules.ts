@@ -1,4 +1,6 @@
-import type { CartItem, CartRefusal, CouponRules, Discount } from '@waymark/contracts'
+import type { CartRefusal } from '@waymark/contracts/coupon'
+import type { CartItem } from '@waymark/contracts/http/cart'
+import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { compileLogic, logicData } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
 import { sumOf } from './money.ts'

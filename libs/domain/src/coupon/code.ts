@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { ValidationItem } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 
 /** Unambiguous letters and digits: no I, L, O, U, 0 and 1. */
 export const DEFAULT_ALPHABET = 'ABCDEFGHJKMNPQRSTVWXYZ23456789'

@@ -1,4 +1,5 @@
-import type { CartItem, GrantedItem } from '@waymark/contracts'
+import type { CartItem } from '@waymark/contracts/http/cart'
+import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'

@@ -1,4 +1,5 @@
-import type { CartItem, GrantedItem } from '@waymark/contracts'
+import type { CartItem } from '@waymark/contracts/http/cart'
+import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import type { GrantedBefore } from './cart-rules.ts'
 
 /** A redemption of an order: what it granted, in minor units, and the pool of its coupon. */

@@ -1,4 +1,10 @@
-import type { CartRefusal, CouponRefusal, CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts'
+import type {
+  CartRefusal,
+  CouponRefusal,
+  CouponStatus,
+  PoolKind,
+  PoolStatus,
+} from '@waymark/contracts/coupon'
 
 /** The state that determines whether a coupon can be redeemed. */
 export type CouponState = {

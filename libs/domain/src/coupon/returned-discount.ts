@@ -1,4 +1,4 @@
-import type { GrantedItem } from '@waymark/contracts'
+import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import { shareOf } from './money.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { createDecision, type DecisionParts, MAX_RAMP_STEPS } from '@waymark/contracts'
+import { type DecisionParts, MAX_RAMP_STEPS } from '@waymark/contracts/decision-definition'
+import { createDecision } from '@waymark/contracts/http/decisions'
 import { describe, expect, it } from 'vitest'
 import { decisionProblems, MAX_DECISION_BYTES } from './check-decision.ts'
 import { reshufflesOf, writeDecision } from './write-decision.ts'

@@ -3,8 +3,8 @@ import type {
   DecisionDefinition,
   DecisionMetric,
   DecisionRule,
-  ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/decision-definition'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { MAX_PROPERTY_DEPTH, parsePropertyName } from '../analytics/property.ts'
 import { isDeeperThan } from '../json/client-json.ts'
 import { conditionProblems } from './condition.ts'

@@ -1,10 +1,6 @@
-import {
-  type Decision,
-  type DecisionRule,
-  type DecisionVariant,
-  dateOfTime,
-  PRODUCTION,
-} from '@waymark/contracts'
+import type { Decision, DecisionRule, DecisionVariant } from '@waymark/contracts/decision-definition'
+import { PRODUCTION } from '@waymark/contracts/environment'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import { type CompiledCondition, type CountRef, compileCondition, countsIn, segmentsIn } from './condition.ts'
 import { inEachEnvironment, inEnvironment } from './environment.ts'
 import { NO_SEGMENTS, type SegmentSet } from './segment.ts'

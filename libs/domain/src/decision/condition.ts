@@ -1,4 +1,4 @@
-import type { ValidationItem } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { type CompiledLogic, compileLogic, logicProblems } from '../logic/compile-logic.ts'
 
 /** Maximum window of a count, in days. */

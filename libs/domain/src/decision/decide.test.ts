@@ -1,4 +1,4 @@
-import type { Decision, DecisionDefinition, DecisionRule } from '@waymark/contracts'
+import type { Decision, DecisionDefinition, DecisionRule } from '@waymark/contracts/decision-definition'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { bucketOf } from './bucket.ts'

@@ -1,4 +1,5 @@
-import type { DecisionReason, DecisionRule } from '@waymark/contracts'
+import type { DecisionRule } from '@waymark/contracts/decision-definition'
+import type { DecisionReason } from '@waymark/contracts/http/decide'
 import { type LogicData, logicData } from '../logic/compile-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 import { type BucketPurpose, bucketOf, bucketsIn, shareOf } from './bucket.ts'

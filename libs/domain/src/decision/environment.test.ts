@@ -1,4 +1,4 @@
-import type { Decision } from '@waymark/contracts'
+import type { Decision } from '@waymark/contracts/decision-definition'
 import { describe, expect, it } from 'vitest'
 import { compileDecision, createDecisionSet } from './compiled-decision.ts'
 import { createDecider } from './decide.ts'

@@ -1,4 +1,5 @@
-import { type Decision, type DecisionEnvironment, PRODUCTION } from '@waymark/contracts'
+import type { Decision, DecisionEnvironment } from '@waymark/contracts/decision-definition'
+import { PRODUCTION } from '@waymark/contracts/environment'
 import { v5 as uuidv5 } from 'uuid'
 
 /**

@@ -1,4 +1,4 @@
-import type { SegmentCondition } from '@waymark/contracts'
+import type { SegmentCondition } from '@waymark/contracts/http/segments'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileLogic, logicData } from '../logic/compile-logic.ts'

@@ -1,4 +1,5 @@
-import type { SegmentCondition, SegmentCountOperator, ValidationItem } from '@waymark/contracts'
+import type { SegmentCondition, SegmentCountOperator } from '@waymark/contracts/http/segments'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { type EventFilter, fulfils, parseFilter } from '../analytics/event-filter.ts'
 import { valueAt } from '../analytics/property.ts'
 import type { Cost, SegmentLookup } from '../logic/meter-logic.ts'

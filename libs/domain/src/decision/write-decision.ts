@@ -1,12 +1,11 @@
-import {
-  type DecisionDefinition,
-  type DecisionEnvironment,
-  type DecisionMetric,
-  type DecisionParts,
-  type DecisionRule,
-  dateOfTime,
-  utcOfTime,
-} from '@waymark/contracts'
+import type {
+  DecisionDefinition,
+  DecisionEnvironment,
+  DecisionMetric,
+  DecisionParts,
+  DecisionRule,
+} from '@waymark/contracts/decision-definition'
+import { dateOfTime, utcOfTime } from '@waymark/contracts/rfc3339'
 
 /** Generates the values that a new decision lacks. */
 type Generated = { newRuleId: () => string; newSalt: () => string }

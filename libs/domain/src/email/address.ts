@@ -1,5 +1,5 @@
 import { domainToUnicode } from 'node:url'
-import { canonicalAddress, isEmailAddress } from '@waymark/contracts'
+import { canonicalAddress, isEmailAddress } from '@waymark/contracts/email-address'
 
 /** A mailbox of a `From` header: a display name, which may be empty, and the address. */
 type Mailbox = { name: string; address: string }

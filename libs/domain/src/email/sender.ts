@@ -1,4 +1,4 @@
-import { canonicalAddress } from '@waymark/contracts'
+import { canonicalAddress } from '@waymark/contracts/email-address'
 import { parseMailbox } from './address.ts'
 
 /** An allowed sender, an address or a domain, and the mailbox that can confirm it. */

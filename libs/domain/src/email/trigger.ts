@@ -1,4 +1,5 @@
-import type { EmailTrigger, EnrichedEvent } from '@waymark/contracts'
+import type { EmailTrigger } from '@waymark/contracts/email'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { compileFilter, type EventFilter, filteredEvent } from '../conversion/metering.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 

@@ -1,4 +1,4 @@
-import { EARLIEST_MS, parseRfc3339 } from '@waymark/contracts'
+import { EARLIEST_MS, parseRfc3339 } from '@waymark/contracts/rfc3339'
 
 const TOLERATED_SKEW_MS = 5_000
 /** How far the time of an event may be after its receipt, in ms. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { enrichedEvents, type IngestRecord } from '@waymark/contracts'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
+import { enrichedEvents } from '@waymark/contracts/topics'
 import { describe, expect, it } from 'vitest'
 import { enrichEvent } from './enrich-event.ts'
 

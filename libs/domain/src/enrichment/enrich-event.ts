@@ -1,4 +1,6 @@
-import type { ClientDevice, EnrichedEvent, EventLink, IngestRecord, IpStorage } from '@waymark/contracts'
+import type { IpStorage } from '@waymark/contracts/project-settings'
+import type { EnrichedEvent, EventLink } from '@waymark/contracts/records/enriched-event'
+import type { ClientDevice, IngestRecord } from '@waymark/contracts/records/ingest-record'
 import { completeEvent } from '../ingestion/ingest-record.ts'
 import { CLICK_PARAMETER } from '../link/destination.ts'
 import { correctedTime } from './corrected-time.ts'

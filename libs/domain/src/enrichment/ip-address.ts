@@ -1,4 +1,4 @@
-import type { IpStorage } from '@waymark/contracts'
+import type { IpStorage } from '@waymark/contracts/project-settings'
 import ipaddr from 'ipaddr.js'
 
 const MAPPED_IPV4 = '::ffff:'

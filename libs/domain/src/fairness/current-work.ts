@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import type { WorkOwner } from './fair-queue.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { AppError, MAX_TURN_WAIT_MS } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_TURN_WAIT_MS } from '@waymark/contracts/request-budget'
 
 /** Whose work it is. Work of the process itself has no owner. */
 export type WorkOwner = {

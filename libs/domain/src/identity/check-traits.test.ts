@@ -1,4 +1,4 @@
-import { MAX_TRAITS_BYTES } from '@waymark/contracts'
+import { MAX_TRAITS_BYTES } from '@waymark/contracts/http/identify'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseClientJson } from '../json/client-json.ts'

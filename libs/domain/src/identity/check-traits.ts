@@ -1,4 +1,4 @@
-import { MAX_TRAIT_NAME_LENGTH, MAX_TRAITS_BYTES, MAX_TRAITS_DEPTH } from '@waymark/contracts'
+import { MAX_TRAIT_NAME_LENGTH, MAX_TRAITS_BYTES, MAX_TRAITS_DEPTH } from '@waymark/contracts/http/identify'
 import { isDeeperThan } from '../json/client-json.ts'
 
 /** Traits that must be strings, because other parts use them, such as emails use `email`. */

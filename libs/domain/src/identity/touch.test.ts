@@ -1,4 +1,5 @@
-import type { IngestRecord, Touch } from '@waymark/contracts'
+import type { Touch } from '@waymark/contracts/http/profile-view'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { enrichEvent } from '../enrichment/enrich-event.ts'

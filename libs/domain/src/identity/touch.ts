@@ -1,4 +1,5 @@
-import type { EnrichedEvent, Touch } from '@waymark/contracts'
+import type { Touch } from '@waymark/contracts/http/profile-view'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { urlHostOf } from '../enrichment/page.ts'
 import { type LinkTouch, linkTouchesOf, mergeLinkTouches } from '../link/link-touch.ts'
 

@@ -1,4 +1,4 @@
-import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts'
+import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts/http/identify'
 
 /** The write of a trait. The later one by `compareWrites` wins. */
 export type TraitWrite = {

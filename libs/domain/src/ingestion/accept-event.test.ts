@@ -1,4 +1,5 @@
-import { ingestRecords, trackedEvent } from '@waymark/contracts'
+import { trackedEvent } from '@waymark/contracts/http/track-request'
+import { ingestRecords } from '@waymark/contracts/topics'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { correctedTime } from '../enrichment/corrected-time.ts'

@@ -1,14 +1,13 @@
+import { CLIENT_TIME_WORDS, rfc3339OfClientTime } from '@waymark/contracts/client-time'
 import {
-  type AcceptedEvent,
-  CLIENT_TIME_WORDS,
-  isPlaceholderId,
   MAX_EVENT_BYTES,
   MAX_EVENT_DEPTH,
-  rfc3339OfClientTime,
   TrackedEvent,
   trackedEvent,
-  type ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/track-request'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { isPlaceholderId } from '@waymark/contracts/placeholder-id'
+import type { AcceptedEvent } from '@waymark/contracts/records/ingest-record'
 import { timeOf } from '../enrichment/corrected-time.ts'
 import { extentOf, isHeavierThan, type JsonExtent, jsonStart } from '../json/client-json.ts'
 import { numbersThatLostDigits } from '../json/number-source.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { OWN_EVENT_ID_PREFIX } from '@waymark/contracts'
+import { OWN_EVENT_ID_PREFIX } from '@waymark/contracts/schema-parts'
 import { stringify, validate } from 'uuid'
 
 /**

@@ -1,10 +1,7 @@
-import {
-  type AcceptedEvent,
-  type ConversionClaim,
-  ingestRecords,
-  type ProjectSettings,
-  type ValidationItem,
-} from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import type { AcceptedEvent, ConversionClaim } from '@waymark/contracts/records/ingest-record'
+import { ingestRecords } from '@waymark/contracts/topics'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { completeEvent, ingestRecordOf, partitionKeyOf, type Receipt } from './ingest-record.ts'

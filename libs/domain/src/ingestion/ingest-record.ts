@@ -1,12 +1,12 @@
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import type { CompleteEvent } from '@waymark/contracts/records/enriched-event'
 import type {
   AcceptedEvent,
   ClientDevice,
-  CompleteEvent,
   ConversionClaim,
   IngestRecord,
-  ProjectSettings,
-  ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/records/ingest-record'
 
 /** Data of the request that an event came with. */
 export type Receipt = {

@@ -1,6 +1,6 @@
 import { hash, randomInt, timingSafeEqual } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import type { ApiKeyKind, ApiKeyScope } from '@waymark/contracts'
+import type { ApiKeyKind, ApiKeyScope } from '@waymark/contracts/api-key'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const KEY_ID_LENGTH = 10

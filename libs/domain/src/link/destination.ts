@@ -1,4 +1,5 @@
-import { type LinkUtm, MAX_DESTINATION_LENGTH } from '@waymark/contracts'
+import { MAX_DESTINATION_LENGTH } from '@waymark/contracts/http/link-parts'
+import type { LinkUtm } from '@waymark/contracts/http/links'
 
 /** The query parameter that passes the click id to the destination. */
 export const CLICK_PARAMETER = 'wm_click'

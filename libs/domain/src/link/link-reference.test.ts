@@ -1,4 +1,4 @@
-import type { AcceptedEvent } from '@waymark/contracts'
+import type { AcceptedEvent } from '@waymark/contracts/records/ingest-record'
 import { describe, expect, it } from 'vitest'
 import { linkClaimOf } from './link-reference.ts'
 

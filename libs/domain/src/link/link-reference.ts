@@ -1,4 +1,4 @@
-import type { AcceptedEvent } from '@waymark/contracts'
+import type { AcceptedEvent } from '@waymark/contracts/records/ingest-record'
 import { clickTagOf, parseClickId } from './click-id.ts'
 import { LINK_CODE } from './code.ts'
 import { CLICK_PARAMETER } from './destination.ts'

@@ -1,4 +1,4 @@
-import type { LinkStatus } from '@waymark/contracts'
+import type { LinkStatus } from '@waymark/contracts/http/links'
 
 /** The properties that determine whether a link is active. Times in ms since the epoch. */
 type LinkTerms = { status: LinkStatus; startsAt: number | null; expiresAt: number | null }

@@ -1,4 +1,4 @@
-import type { LinkTarget } from '@waymark/contracts'
+import type { LinkTarget } from '@waymark/contracts/http/links'
 import type { UserAgent } from '../enrichment/user-agent.ts'
 
 /** A visitor who follows a link. `null` means unknown. */

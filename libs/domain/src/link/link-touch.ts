@@ -1,4 +1,4 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { clickTimeOf } from './click-id.ts'
 
 /** A visit through a short link. `at` (RFC 3339) is the time of the click if known. */

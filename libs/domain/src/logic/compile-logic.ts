@@ -1,4 +1,4 @@
-import type { ValidationItem } from '@waymark/contracts'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { LogicEngine } from 'json-logic-engine'
 import { isDeeperThan } from '../json/client-json.ts'
 import { checkLogic, type LogicOptions, OPERATIONS } from './check-logic.ts'

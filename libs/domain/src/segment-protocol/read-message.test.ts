@@ -1,4 +1,5 @@
-import { MAX_EVENT_BYTES, MAX_TRAITS_BYTES } from '@waymark/contracts'
+import { MAX_TRAITS_BYTES } from '@waymark/contracts/http/identify'
+import { MAX_EVENT_BYTES } from '@waymark/contracts/http/track-request'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { acceptEvent } from '../ingestion/accept-event.ts'

@@ -1,21 +1,22 @@
+import { CLIENT_TIME_WORDS, rfc3339OfClientTime } from '@waymark/contracts/client-time'
 import {
-  CLIENT_TIME_WORDS,
-  type ClientDevice,
   identifyRequest,
-  MAX_EVENT_BYTES,
-  MAX_EVENT_DEPTH,
-  MAX_ID_LENGTH,
   MAX_TRAITS_BYTES,
   MAX_TRAITS_DEPTH,
-  PLACEHOLDER_KEYWORD,
-  type ProjectSettings,
   profileRequest,
-  rfc3339OfClientTime,
-  type SchemaProblem,
+} from '@waymark/contracts/http/identify'
+import {
+  MAX_EVENT_BYTES,
+  MAX_EVENT_DEPTH,
   type TrackedEvent,
   trackedEvent,
-  type ValidationItem,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/track-request'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { PLACEHOLDER_KEYWORD } from '@waymark/contracts/placeholder-id'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import type { ClientDevice } from '@waymark/contracts/records/ingest-record'
+import { MAX_ID_LENGTH } from '@waymark/contracts/schema-parts'
+import type { SchemaProblem } from '@waymark/contracts/validator'
 import { pageParametersOf, parsePageUrl } from '../enrichment/page-parameters.ts'
 import { checkTraits } from '../identity/check-traits.ts'
 import { exceedsEventSize, readSentAt, type SentAt, sampleOf } from '../ingestion/accept-event.ts'

@@ -1,4 +1,6 @@
-import type { CouponRedemptionRecord, EnrichedEvent, LinkClick } from '@waymark/contracts'
+import type { LinkClick } from '@waymark/contracts/records/change-records'
+import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-redemption'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
 import {

@@ -1,12 +1,12 @@
 import type {
   AuditRecord,
-  CouponRedemptionRecord,
   DecisionChange,
   EmailRecord,
-  EnrichedEvent,
   LinkClick,
-  WebhookTopic,
-} from '@waymark/contracts'
+} from '@waymark/contracts/records/change-records'
+import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-redemption'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { WebhookTopic } from '@waymark/contracts/webhook'
 import { eventKeyOf } from '../ingestion/event-key.ts'
 import { compileLogic, type LogicData, logicData } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Log, PUBLISH_DEADLINE_MS } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { PUBLISH_DEADLINE_MS } from '@waymark/contracts/request-budget'
 import pg from 'pg'
 import { BusUnavailableError } from '../port.ts'
 import { type AppendedRecord, insertRecords, lockLog, type PartitionEnd, readEnds } from './log-queries.ts'

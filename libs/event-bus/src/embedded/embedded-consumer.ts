@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import type { Pool } from 'pg'
 import { backOff, type Deliver } from '../delivery.ts'
 import type { Consumer } from '../port.ts'

@@ -1,4 +1,4 @@
-import type { ConsumerGroup } from '@waymark/contracts'
+import type { ConsumerGroup } from '@waymark/contracts/topics'
 import type { Pool } from 'pg'
 import { BusUnavailableError, type GroupLag } from '../port.ts'
 import type { Appender } from './appender.ts'

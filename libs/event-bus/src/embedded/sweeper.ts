@@ -1,4 +1,5 @@
-import { type Log, topics } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { topics } from '@waymark/contracts/topics'
 import type { Pool } from 'pg'
 import type { Appender } from './appender.ts'
 import { deleteOldRecords, readLowestOffsets } from './log-queries.ts'

@@ -1,4 +1,4 @@
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import type { KafkaClient } from '@waymark/kafka-client'
 import type { EachBatchPayload, IHeaders, KafkaMessage } from 'kafkajs'
 import { backOff, type Deliver, type RawRecord } from '../delivery.ts'

@@ -1,4 +1,4 @@
-import { PUBLISH_DEADLINE_MS } from '@waymark/contracts'
+import { PUBLISH_DEADLINE_MS } from '@waymark/contracts/request-budget'
 import { createKafkaClients, createKafkaProducer, type KafkaConnection } from '@waymark/kafka-client'
 import { createDelivery, DEFAULT_BATCH_RECORDS, type DeliveryDeps, deadLettersTo } from '../delivery.ts'
 import { type EventBus, publishing } from '../port.ts'

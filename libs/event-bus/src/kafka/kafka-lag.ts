@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type ConsumerGroup, within } from '@waymark/contracts'
+import type { ConsumerGroup } from '@waymark/contracts/topics'
+import { within } from '@waymark/contracts/within'
 import { connectAdmin, type KafkaClient } from '@waymark/kafka-client'
 import type { Admin } from 'kafkajs'
 import { BusUnavailableError, type GroupLag } from '../port.ts'

@@ -1,4 +1,6 @@
-import { type ConsumerGroup, type Log, PUBLISH_DEADLINE_MS } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { PUBLISH_DEADLINE_MS } from '@waymark/contracts/request-budget'
+import type { ConsumerGroup } from '@waymark/contracts/topics'
 import { connectAdmin, createKafkaClients } from '@waymark/kafka-client'
 import type { KafkaOptions } from './kafka-event-bus.ts'
 

@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Log, PUBLISH_DEADLINE_MS, type Topic } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { PUBLISH_DEADLINE_MS } from '@waymark/contracts/request-budget'
+import type { Topic } from '@waymark/contracts/topics'
 import { connectAdmin, createKafkaClients } from '@waymark/kafka-client'
 import kafkajs, { type Admin } from 'kafkajs'
 import type { KafkaOptions } from './kafka-event-bus.ts'

@@ -1,4 +1,5 @@
-import type { EventView, Log } from '@waymark/contracts'
+import type { EventView } from '@waymark/contracts/http/events'
+import type { Log } from '@waymark/contracts/log'
 import type { Database } from '@waymark/database'
 import {
   EVENT_COLUMNS,

@@ -1,6 +1,6 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { bulkColumns, type Database } from '@waymark/database'
-import { eventKeyOf } from '@waymark/domain'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { ClientBase, Pool } from 'pg'
 import { NIL, v7 as uuidv7 } from 'uuid'
 import type { ArchivedUntil } from '../retention/index.ts'

@@ -1,4 +1,4 @@
-import { auditRecords } from '@waymark/contracts'
+import { auditRecords } from '@waymark/contracts/topics'
 import type { ClientBase, Pool } from 'pg'
 import { NIL, v7 as uuidv7 } from 'uuid'
 import { addToOutbox } from '../outbox/index.ts'

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { CouponStatus, Discount } from '@waymark/contracts'
+import type { CouponStatus } from '@waymark/contracts/coupon'
+import type { Discount } from '@waymark/contracts/http/coupon-views'
 import type { Database } from '@waymark/database'
-import { displayCode, refusalOf } from '@waymark/domain'
+import { displayCode, refusalOf } from '@waymark/domain/coupon'
 import {
   assignAvailableCoupon,
   type CouponRow,

@@ -1,4 +1,5 @@
-import type { CouponStatus, Discount, PoolKind, PoolStatus } from '@waymark/contracts'
+import type { CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts/coupon'
+import type { Discount } from '@waymark/contracts/http/coupon-views'
 import { bulkColumns, type Database } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'

@@ -1,5 +1,5 @@
 import type { Database } from '@waymark/database'
-import { MAX_COUNT_DAYS } from '@waymark/domain'
+import { MAX_COUNT_DAYS } from '@waymark/domain/decision'
 import type { PoolClient } from 'pg'
 import { type EventPlace, placeBefore } from '../stored-events/index.ts'
 

@@ -1,6 +1,6 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { bulkColumns } from '@waymark/database'
-import { MAX_COUNT_DAYS } from '@waymark/domain'
+import { MAX_COUNT_DAYS } from '@waymark/domain/decision'
 import type { ClientBase, Pool } from 'pg'
 
 /** The names of the events of a project that are counted per person. */

@@ -1,6 +1,6 @@
-import type { Exposure } from '@waymark/contracts'
+import type { Exposure } from '@waymark/contracts/records/change-records'
 import { bulkColumns } from '@waymark/database'
-import { countingIdOf } from '@waymark/domain'
+import { countingIdOf } from '@waymark/domain/decision'
 import type { ClientBase, Pool } from 'pg'
 import { resolveProfiles } from '../identity/index.ts'
 

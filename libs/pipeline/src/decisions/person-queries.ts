@@ -1,5 +1,6 @@
 import { bulkColumns } from '@waymark/database'
-import { type DayCount, type Identity, type KnownPerson, MAX_COUNT_DAYS } from '@waymark/domain'
+import { type DayCount, type KnownPerson, MAX_COUNT_DAYS } from '@waymark/domain/decision'
+import type { Identity } from '@waymark/domain/identity'
 import type { ClientBase, Pool } from 'pg'
 
 /** A person's data for decisions. */

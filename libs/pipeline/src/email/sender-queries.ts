@@ -1,4 +1,4 @@
-import { parseSender, sendersOf } from '@waymark/domain'
+import { parseSender, sendersOf } from '@waymark/domain/email'
 import type { Pool } from 'pg'
 
 const FIND_VERIFIED = `

@@ -1,6 +1,10 @@
-import type { DeadLetter, EnrichedEvent, Exposure, IdentifyRecord, IngestRecord } from '@waymark/contracts'
+import type { Exposure } from '@waymark/contracts/records/change-records'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { IdentifyRecord, IngestRecord } from '@waymark/contracts/records/ingest-record'
+import type { DeadLetter } from '@waymark/contracts/records/quarantine-records'
 import { bulkColumns } from '@waymark/database'
-import { type IdentityKind, parseClientJson } from '@waymark/domain'
+import type { IdentityKind } from '@waymark/domain/identity'
+import { parseClientJson } from '@waymark/domain/json'
 import type { ClientBase, Pool } from 'pg'
 
 /** The people of a record, and when it was received (RFC 3339). */

@@ -1,5 +1,5 @@
 import type { AnalyticsWrites, EventKey } from '@waymark/analytics'
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Database } from '@waymark/database'
 import { aboutEvent, findErased } from '../erasure/index.ts'
 import { findStoredEvents, keyOfEvent } from './event-queries.ts'

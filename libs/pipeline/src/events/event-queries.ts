@@ -1,8 +1,9 @@
 import { crc32 } from 'node:zlib'
 import type { EventKey } from '@waymark/analytics'
-import type { ConversionClaim, EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { ConversionClaim } from '@waymark/contracts/records/ingest-record'
 import { type BulkColumn, bulkColumns, type Database, ensureEventPartitions } from '@waymark/database'
-import { eventKeyOf } from '@waymark/domain'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { ClientBase, Pool } from 'pg'
 import {
   attributeConversions,

@@ -1,5 +1,5 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Database } from '@waymark/database'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'

@@ -1,4 +1,4 @@
-import type { DeadLetter, RejectedEvent } from '@waymark/contracts'
+import type { DeadLetter, RejectedEvent } from '@waymark/contracts/records/quarantine-records'
 import { bulkColumns } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 

@@ -1,4 +1,4 @@
-import { describeUserAgent, type UserAgent } from '@waymark/domain'
+import { describeUserAgent, type UserAgent } from '@waymark/domain/enrichment'
 import { LRUCache } from 'lru-cache'
 
 const MAX_USER_AGENTS = 10_000

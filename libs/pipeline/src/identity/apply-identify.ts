@@ -1,4 +1,4 @@
-import type { IdentifyRecord } from '@waymark/contracts'
+import type { IdentifyRecord } from '@waymark/contracts/records/ingest-record'
 import type { Database } from '@waymark/database'
 import { type AppliedChange, changePeople, traitsTooLarge } from './change-people.ts'
 

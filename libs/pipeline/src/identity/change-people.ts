@@ -1,4 +1,5 @@
-import { AppError, MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts/http/identify'
 import { type Database, retryConflicts } from '@waymark/database'
 import {
   exceedsProfile,
@@ -16,7 +17,7 @@ import {
   type TraitState,
   type TraitWrite,
   writtenTraits,
-} from '@waymark/domain'
+} from '@waymark/domain/identity'
 import type { ClientBase } from 'pg'
 import { findErased } from '../erasure/index.ts'
 import { attributeMerged } from '../links/index.ts'

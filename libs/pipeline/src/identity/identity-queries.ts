@@ -1,5 +1,11 @@
 import { bulkColumns } from '@waymark/database'
-import { type Identity, type IdentityKind, isDailyVisitor, type Link, profileIdOf } from '@waymark/domain'
+import {
+  type Identity,
+  type IdentityKind,
+  isDailyVisitor,
+  type Link,
+  profileIdOf,
+} from '@waymark/domain/identity'
 import type { ClientBase, Pool } from 'pg'
 import { joinErasure } from '../erasure/index.ts'
 

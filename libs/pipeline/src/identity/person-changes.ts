@@ -1,5 +1,5 @@
 import type { SharedMarks } from '@waymark/cache'
-import type { Identity } from '@waymark/domain'
+import type { Identity } from '@waymark/domain/identity'
 import { v7 as uuidv7 } from 'uuid'
 
 /** How long a change is marked, in ms. Longer than caches consider a person as current. */

@@ -1,13 +1,8 @@
-import { changedProfiles, type Touch } from '@waymark/contracts'
+import type { Touch } from '@waymark/contracts/http/profile-view'
+import { changedProfiles } from '@waymark/contracts/topics'
 import { bulkColumns } from '@waymark/database'
-import {
-  type Identity,
-  type LinkTouch,
-  noTouches,
-  noTraits,
-  type Touches,
-  type TraitState,
-} from '@waymark/domain'
+import { type Identity, noTouches, noTraits, type Touches, type TraitState } from '@waymark/domain/identity'
+import type { LinkTouch } from '@waymark/domain/link'
 import type { ClientBase, Pool } from 'pg'
 import { addToOutbox } from '../outbox/index.ts'
 

@@ -1,5 +1,5 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
-import type { ChangedProfile } from '@waymark/contracts'
+import type { ChangedProfile } from '@waymark/contracts/records/change-records'
 import type { Database } from '@waymark/database'
 import { findExistingProfiles } from './profile-queries.ts'
 

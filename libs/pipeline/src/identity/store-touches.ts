@@ -1,5 +1,6 @@
-import type { EnrichedEvent } from '@waymark/contracts'
-import { mergeLinkTouches, mergeTouches, type Touches, touchesOf } from '@waymark/domain'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { mergeTouches, type Touches, touchesOf } from '@waymark/domain/identity'
+import { mergeLinkTouches } from '@waymark/domain/link'
 import type { ClientBase } from 'pg'
 import type { LinkNews, TouchedPeople } from '../links/index.ts'
 import { followMerges, lockProfiles, type Profile, saveProfiles } from './profile-queries.ts'

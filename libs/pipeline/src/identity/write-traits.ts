@@ -1,6 +1,6 @@
-import { storeUnavailable } from '@waymark/contracts'
+import { storeUnavailable } from '@waymark/contracts/app-error'
 import type { Database } from '@waymark/database'
-import type { Identity } from '@waymark/domain'
+import type { Identity } from '@waymark/domain/identity'
 import { type AppliedChange, changePeople, type PersonChange, traitsTooLarge } from './change-people.ts'
 
 /** Checked traits of one person. */

@@ -1,12 +1,7 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
-import {
-  attributeTo,
-  DEFAULT_ATTRIBUTION_DAYS,
-  type LinkTouch,
-  mergeLinkTouches,
-  touchesOf,
-} from '@waymark/domain'
+import { touchesOf } from '@waymark/domain/identity'
+import { attributeTo, DEFAULT_ATTRIBUTION_DAYS, type LinkTouch, mergeLinkTouches } from '@waymark/domain/link'
 import type { ClientBase } from 'pg'
 
 /** New link touches of a profile. */

@@ -1,6 +1,6 @@
-import type { LinkClick } from '@waymark/contracts'
+import type { LinkClick } from '@waymark/contracts/records/change-records'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
-import { type UserAgent, urlHostOf } from '@waymark/domain'
+import { type UserAgent, urlHostOf } from '@waymark/domain/enrichment'
 import type { ClientBase, Pool } from 'pg'
 
 type Described = LinkClick & {

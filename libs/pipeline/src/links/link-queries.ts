@@ -1,6 +1,7 @@
-import type { EventLink, IngestRecord } from '@waymark/contracts'
+import type { EventLink } from '@waymark/contracts/records/enriched-event'
+import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import { bulkColumns } from '@waymark/database'
-import { clickTimeOf, type LinkReference, linkClaimOf, variantNumberOf } from '@waymark/domain'
+import { clickTimeOf, type LinkReference, linkClaimOf, variantNumberOf } from '@waymark/domain/link'
 import { LRUCache } from 'lru-cache'
 import type { Pool } from 'pg'
 

@@ -1,4 +1,5 @@
-import { type Exposure, exposures } from '@waymark/contracts'
+import type { Exposure } from '@waymark/contracts/records/change-records'
+import { exposures } from '@waymark/contracts/topics'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
 import { createMemoryLog, eventually } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'

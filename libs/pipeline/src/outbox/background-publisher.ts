@@ -1,4 +1,5 @@
-import type { Log, Topic } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import type { Topic } from '@waymark/contracts/topics'
 import { type Database, isTransient } from '@waymark/database'
 import { BusUnavailableError, type EventBus, type OutgoingRecord } from '@waymark/event-bus'
 import { createBatcher } from './batcher.ts'

@@ -1,4 +1,5 @@
-import { BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS, ingestRecords, REQUEST_DEADLINE_MS } from '@waymark/contracts'
+import { BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS, REQUEST_DEADLINE_MS } from '@waymark/contracts/request-budget'
+import { ingestRecords } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
 import { BusUnavailableError, publishing } from '@waymark/event-bus'
 import { anIngestRecord, createMemoryLog } from '@waymark/testing'

@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  BUS_DEADLINE_MS,
-  ENQUEUE_DEADLINE_MS,
-  type Log,
-  SPOOL_DEADLINE_MS,
-  type Topic,
-  within,
-} from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS, SPOOL_DEADLINE_MS } from '@waymark/contracts/request-budget'
+import type { Topic } from '@waymark/contracts/topics'
+import { within } from '@waymark/contracts/within'
 import { type Database, isTransient } from '@waymark/database'
 import {
   BusUnavailableError,

@@ -1,4 +1,4 @@
-import type { Topic } from '@waymark/contracts'
+import type { Topic } from '@waymark/contracts/topics'
 import { bulkColumns, type Database, type Prisma } from '@waymark/database'
 import { type OutgoingRecord, type SerializedRecord, serializeRecords } from '@waymark/event-bus'
 import type { ClientBase, Pool, QueryConfig } from 'pg'

@@ -1,4 +1,5 @@
-import { type Log, topics } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
+import { topics } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
 import type { EventBus, SerializedRecord } from '@waymark/event-bus'
 import { deleteFromOutbox, findLanes, lockOldest, type StoredRow } from './outbox-queries.ts'

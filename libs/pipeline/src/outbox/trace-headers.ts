@@ -1,5 +1,5 @@
 import { type Context, context, propagation, trace } from '@opentelemetry/api'
-import { traceHeadersOf } from '@waymark/contracts'
+import { traceHeadersOf } from '@waymark/contracts/trace-context'
 
 /**
  * Headers that add a record to the trace of `now`, by default of the current request or batch. Use them for records that

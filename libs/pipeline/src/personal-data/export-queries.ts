@@ -1,5 +1,5 @@
 import type { Database } from '@waymark/database'
-import { comparableAddress } from '@waymark/domain'
+import { comparableAddress } from '@waymark/domain/email'
 import type { PoolClient } from 'pg'
 import {
   bindPerson,

@@ -1,4 +1,4 @@
-import { changedProfiles } from '@waymark/contracts'
+import { changedProfiles } from '@waymark/contracts/topics'
 import type { ClientBase } from 'pg'
 import { assignedCouponKeys } from '../coupons/index.ts'
 import { personCacheKey } from '../decisions/index.ts'

@@ -1,6 +1,6 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
-import { comparableAddress } from '@waymark/domain'
+import { comparableAddress } from '@waymark/domain/email'
 import type { ClientBase } from 'pg'
 import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'

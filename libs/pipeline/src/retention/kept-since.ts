@@ -1,4 +1,5 @@
-import type { EnrichedEvent, ProjectSettings } from '@waymark/contracts'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { ProjectConfig } from '@waymark/project-config'
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -1,4 +1,4 @@
-import type { EventView } from '@waymark/contracts'
+import type { EventView } from '@waymark/contracts/http/events'
 
 /** A stored event. */
 export type EventRow = {

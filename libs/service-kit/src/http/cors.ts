@@ -1,5 +1,5 @@
-import { AppError } from '@waymark/contracts'
-import { isAllowedOrigin } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { isAllowedOrigin } from '@waymark/domain/key'
 import type { ApiKey } from '@waymark/project-config'
 import cors from 'cors'
 import type { RequestHandler } from 'express'

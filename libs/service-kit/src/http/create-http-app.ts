@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Tracer } from '@opentelemetry/api'
-import { AppError, type Endpoint, type Log } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Endpoint } from '@waymark/contracts/http/operation'
+import type { Log } from '@waymark/contracts/log'
 import express, {
   type ErrorRequestHandler,
   type Express,

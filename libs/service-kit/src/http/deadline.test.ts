@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { createMemoryLog } from '@waymark/testing'
 import { Router } from 'express'
 import { Registry } from 'prom-client'

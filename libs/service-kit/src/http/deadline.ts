@@ -1,11 +1,7 @@
 import type { ServerResponse } from 'node:http'
-import {
-  type AppError,
-  type Endpoint,
-  LONG_REQUEST_DEADLINE_MS,
-  REQUEST_DEADLINE_MS,
-  storeUnavailable,
-} from '@waymark/contracts'
+import { type AppError, storeUnavailable } from '@waymark/contracts/app-error'
+import type { Endpoint } from '@waymark/contracts/http/operation'
+import { LONG_REQUEST_DEADLINE_MS, REQUEST_DEADLINE_MS } from '@waymark/contracts/request-budget'
 import type { HttpRequest } from './request.ts'
 
 /** Extends the deadline of a request by `extraMs`, for a large request. */

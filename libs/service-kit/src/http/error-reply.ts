@@ -1,11 +1,7 @@
-import {
-  AppError,
-  type Endpoint,
-  type ErrorCode,
-  type Log,
-  storeUnavailable,
-  traceIdOf,
-} from '@waymark/contracts'
+import { AppError, type ErrorCode, storeUnavailable } from '@waymark/contracts/app-error'
+import type { Endpoint } from '@waymark/contracts/http/operation'
+import type { Log } from '@waymark/contracts/log'
+import { traceIdOf } from '@waymark/contracts/trace-context'
 import { queueErrorIn } from '@waymark/database'
 import { isStoreUnavailable } from '@waymark/pipeline'
 import type { Reply } from './reply.ts'

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 
 /** The fields of a form whose text may be the whole body. */
 const BODY_FIELDS = ['data', 'payload', 'json', 'body']

@@ -1,4 +1,4 @@
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { essenceOf } from './json-body.ts'
 import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { MAX_BODY_PART_VALUES, MAX_BODY_VALUES } from '@waymark/contracts'
+import { MAX_BODY_PART_VALUES, MAX_BODY_VALUES } from '@waymark/contracts/http/operation'
 import { describe, expect, it } from 'vitest'
 import { readJsonBody } from './json-body.ts'
 import type { HttpRequest } from './request.ts'

@@ -1,6 +1,11 @@
 import { hash } from 'node:crypto'
-import { AppError, MAX_BODY_PART_CHARACTERS, MAX_BODY_PART_VALUES, MAX_BODY_VALUES } from '@waymark/contracts'
-import { holdsNumberOutOfRange, JsonLimitError, parseClientJson, parseInPieces } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import {
+  MAX_BODY_PART_CHARACTERS,
+  MAX_BODY_PART_VALUES,
+  MAX_BODY_VALUES,
+} from '@waymark/contracts/http/operation'
+import { holdsNumberOutOfRange, JsonLimitError, parseClientJson, parseInPieces } from '@waymark/domain/json'
 import { LoopTurns } from '../loop-turns.ts'
 import { isForm, jsonOfForm } from './form-beacon.ts'
 import { readBody } from './read-bytes.ts'

@@ -1,13 +1,15 @@
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { AppError } from '@waymark/contracts/app-error'
 import {
   type Access,
   type AnswerOf,
   type Answers,
-  type ApiKeyScope,
-  AppError,
   missingCredentials,
   type Operation,
-} from '@waymark/contracts'
-import { isAccessToken, scopeAllows, type WorkKind } from '@waymark/domain'
+} from '@waymark/contracts/http/operation'
+import { isAccessToken } from '@waymark/domain/account'
+import type { WorkKind } from '@waymark/domain/fairness'
+import { scopeAllows } from '@waymark/domain/key'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { requireAllowedOrigin } from './cors.ts'
 import {

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { createMemoryRateLimiter, type RateLimiter } from '@waymark/cache'
-import { trackEvents } from '@waymark/contracts'
+import { trackEvents } from '@waymark/contracts/http/ingestion-operations'
 import type { ApiKey } from '@waymark/project-config'
 import { anyAnswers, createMemoryLog } from '@waymark/testing'
 import { Router } from 'express'

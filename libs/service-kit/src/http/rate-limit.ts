@@ -1,6 +1,6 @@
 import type { RateLimiter } from '@waymark/cache'
-import { AppError } from '@waymark/contracts'
-import { clientNetworkOf } from '@waymark/domain'
+import { AppError } from '@waymark/contracts/app-error'
+import { clientNetworkOf } from '@waymark/domain/enrichment'
 import type { ApiKey } from '@waymark/project-config'
 import type { HttpRequest } from './request.ts'
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { inflate, inflateRaw } from 'node:zlib'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { eventLoopTurn } from './event-loop-turn.ts'
 import type { HttpRequest } from './request.ts'

@@ -1,4 +1,4 @@
-import { currentWork, requireOngoingWork } from '@waymark/domain'
+import { currentWork, requireOngoingWork } from '@waymark/domain/fairness'
 import { describe, expect, it } from 'vitest'
 import type { HttpRequest } from './request.ts'
 import { chargeProject, chargeUser, runAsClient } from './request-work.ts'

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
-import { chargeWork, clientNetworkOf, currentWorkEnder, runAsWork, type WorkKind } from '@waymark/domain'
+import { clientNetworkOf } from '@waymark/domain/enrichment'
+import { chargeWork, currentWorkEnder, runAsWork, type WorkKind } from '@waymark/domain/fairness'
 import type { HttpRequest } from './request.ts'
 
 /**

@@ -1,4 +1,5 @@
-import { AppError, defineOperation } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import { defineOperation } from '@waymark/contracts/http/operation'
 import type { Request, Response } from 'express'
 import fc from 'fast-check'
 import { Type } from 'typebox'

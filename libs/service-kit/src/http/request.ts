@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
-import { AppError, type Operation, unknownField, type ValidationItem } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Operation } from '@waymark/contracts/http/operation'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { unknownField } from '@waymark/contracts/problem-message'
 import type { Request, Response } from 'express'
 
 /** Headers of a reply, by their canonical names. */

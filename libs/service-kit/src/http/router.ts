@@ -1,4 +1,5 @@
-import { AppError, type Endpoint } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
+import type { Endpoint } from '@waymark/contracts/http/operation'
 import type { RequestHandler, Response, Router } from 'express'
 import { eventLoopTurn } from './event-loop-turn.ts'
 import type { Reply } from './reply.ts'

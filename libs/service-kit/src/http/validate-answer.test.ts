@@ -1,4 +1,4 @@
-import { defineOperation } from '@waymark/contracts'
+import { defineOperation } from '@waymark/contracts/http/operation'
 import { Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
 import { requireDeclaredAnswer, VALIDATES_ANSWERS } from './validate-answer.ts'

@@ -1,10 +1,6 @@
-import {
-  closeObjects,
-  compileValidator,
-  type Endpoint,
-  type Operation,
-  type Validator,
-} from '@waymark/contracts'
+import { closeObjects } from '@waymark/contracts/http/close-objects'
+import type { Endpoint, Operation } from '@waymark/contracts/http/operation'
+import { compileValidator, type Validator } from '@waymark/contracts/validator'
 import type { TSchema } from 'typebox'
 import type { Reply } from './reply.ts'
 

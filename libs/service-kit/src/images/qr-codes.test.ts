@@ -1,4 +1,4 @@
-import { runAsWork } from '@waymark/domain'
+import { runAsWork } from '@waymark/domain/fairness'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createQrCodes, type QrCodes } from './qr-codes.ts'
 

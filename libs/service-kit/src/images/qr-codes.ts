@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { AppError } from '@waymark/contracts'
+import { AppError } from '@waymark/contracts/app-error'
 import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
 import type { QrTask } from './qr-worker.ts'
 

@@ -1,4 +1,5 @@
-import { type MessageContext, runAsWork, TemplateError } from '@waymark/domain'
+import { type MessageContext, TemplateError } from '@waymark/domain/email'
+import { runAsWork } from '@waymark/domain/fairness'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createMessageRenderer, type MessageRenderer } from './message-renderer.ts'
 

@@ -1,11 +1,11 @@
 import path from 'node:path'
 import {
-  currentWork,
   type MessageContext,
   type MessageTemplates,
   type RenderedMessage,
   TemplateError,
-} from '@waymark/domain'
+} from '@waymark/domain/email'
+import { currentWork } from '@waymark/domain/fairness'
 import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
 import type { RenderResult, RenderTask } from './render-worker.ts'
 

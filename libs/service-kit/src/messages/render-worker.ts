@@ -4,7 +4,7 @@ import {
   type MessageTemplates,
   type RenderedMessage,
   TemplateError,
-} from '@waymark/domain'
+} from '@waymark/domain/email'
 import { LRUCache } from 'lru-cache'
 import type { StartedTask } from '../workers/project-workers.ts'
 

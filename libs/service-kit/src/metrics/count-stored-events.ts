@@ -1,4 +1,4 @@
-import type { EnrichedEvent } from '@waymark/contracts'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Registry } from 'prom-client'
 import { counterIn } from './counter-in.ts'
 

@@ -1,4 +1,4 @@
-import { ingestRecords, topics } from '@waymark/contracts'
+import { ingestRecords, topics } from '@waymark/contracts/topics'
 import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
 import { anIngestRecord } from '@waymark/testing'
 import { Registry } from 'prom-client'

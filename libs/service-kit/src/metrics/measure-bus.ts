@@ -1,4 +1,4 @@
-import { topics } from '@waymark/contracts'
+import { topics } from '@waymark/contracts/topics'
 import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
 import { Counter, Histogram, type Registry } from 'prom-client'
 

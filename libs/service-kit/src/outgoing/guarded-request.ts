@@ -2,7 +2,7 @@ import { Resolver } from 'node:dns/promises'
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http'
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from '@waymark/domain'
+import { isPublicAddress } from '@waymark/domain/webhook'
 
 /** The addresses of a host name. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>

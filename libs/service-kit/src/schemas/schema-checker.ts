@@ -1,6 +1,7 @@
 import path from 'node:path'
-import { requireNoProblems, type ValidationItem } from '@waymark/contracts'
-import { isQuickToCheck, usabilityProblems } from '@waymark/domain'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { requireNoProblems } from '@waymark/contracts/require-valid'
+import { isQuickToCheck, usabilityProblems } from '@waymark/domain/catalog'
 import { createProjectWorkers, WorkerLimitError } from '../workers/project-workers.ts'
 
 /**

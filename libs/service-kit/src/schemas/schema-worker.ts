@@ -1,5 +1,5 @@
-import type { ValidationItem } from '@waymark/contracts'
-import { usabilityProblems } from '@waymark/domain'
+import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { usabilityProblems } from '@waymark/domain/catalog'
 import type { StartedTask } from '../workers/project-workers.ts'
 
 /** Entry point of the worker thread. */

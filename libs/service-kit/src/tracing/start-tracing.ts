@@ -14,7 +14,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import type { Log } from '@waymark/contracts'
+import type { Log } from '@waymark/contracts/log'
 import type { TracingConfig } from './tracing-config.ts'
 
 /** Time for the export of a batch of spans, also of the last one at a stop, in ms. */

@@ -2,7 +2,7 @@ import { context, propagation, ROOT_CONTEXT, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
-import { ingestRecords } from '@waymark/contracts'
+import { ingestRecords } from '@waymark/contracts/topics'
 import {
   type Delivery,
   type EventBus,

@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import { traceHeadersOf } from '@waymark/contracts'
+import { traceHeadersOf } from '@waymark/contracts/trace-context'
 import { type Delivery, type EventBus, publishing } from '@waymark/event-bus'
 import { traceHeaders } from '@waymark/pipeline'
 

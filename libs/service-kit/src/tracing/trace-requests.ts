@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
-import type { Endpoint } from '@waymark/contracts'
+import type { Endpoint } from '@waymark/contracts/http/operation'
 import type { HttpRequest } from '../http/request.ts'
 
 const REQUEST_ID = createContextKey('waymark request id')

@@ -1,4 +1,4 @@
-import { PATTERN_DESCRIPTION } from '@waymark/contracts'
+import { PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
 import { Type } from 'typebox'
 import { type Config, variable } from '../config.ts'
 

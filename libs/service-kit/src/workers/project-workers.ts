@@ -1,5 +1,5 @@
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { createFairQueue, ownerOfProject, requireOngoingWork } from '@waymark/domain'
+import { createFairQueue, ownerOfProject, requireOngoingWork } from '@waymark/domain/fairness'
 import type { Piscina } from 'piscina'
 
 /** A task, and the port to which the worker sends a message when it starts the task. */

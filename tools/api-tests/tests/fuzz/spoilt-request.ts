@@ -1,5 +1,5 @@
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
-import type { Operation } from '@waymark/contracts'
+import type { Operation } from '@waymark/contracts/http/operation'
 import fc from 'fast-check'
 import type { Call, World } from '../openapi/world.ts'
 import { fittingValue } from './fitting-value.ts'

@@ -1,48 +1,52 @@
 import { randomUUID } from 'node:crypto'
+import { createAccessToken, listAccessTokens, revokeAccessToken } from '@waymark/contracts/http/access-tokens'
 import {
-  acceptInvitation,
-  archiveProject,
-  changeMember,
   changePassword,
-  completeLogin,
-  confirmSecondFactor,
-  createAccessToken,
-  createInvitation,
-  createProject,
   endOtherSessions,
   endSession,
   forgotPassword,
   getAccount,
-  getDemoData,
-  getProject,
-  getSecondFactor,
-  getTenantProfile,
-  leaveProject,
-  listAccessTokens,
-  listAuditLog,
-  listInvitations,
-  listMembers,
-  listProjects,
   listSessions,
-  listUsers,
   login,
   logout,
-  reauthenticate,
   register,
-  removeDemoData,
+  resetPassword,
+  sendVerification,
+  verifyEmail,
+} from '@waymark/contracts/http/accounts'
+import { listAuditLog } from '@waymark/contracts/http/audit-log'
+import {
+  acceptInvitation,
+  createInvitation,
+  listInvitations,
+  revokeInvitation,
+} from '@waymark/contracts/http/invitations'
+import {
+  changeMember,
+  leaveProject,
+  listMembers,
   removeMember,
+  resetSecondFactor,
+} from '@waymark/contracts/http/members'
+import {
+  archiveProject,
+  createProject,
+  getDemoData,
+  getProject,
+  listProjects,
+  removeDemoData,
+  updateProject,
+} from '@waymark/contracts/http/projects'
+import {
+  completeLogin,
+  confirmSecondFactor,
+  getSecondFactor,
+  reauthenticate,
   removeSecondFactor,
   renewRecoveryCodes,
-  resetPassword,
-  resetSecondFactor,
-  revokeAccessToken,
-  revokeInvitation,
-  sendVerification,
   startSecondFactor,
-  updateProject,
-  updateTenantProfile,
-  verifyEmail,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/second-factor'
+import { getTenantProfile, listUsers, updateTenantProfile } from '@waymark/contracts/http/tenants'
 import { generate } from 'otplib'
 import { asOwner, type Example, stringIn } from './example.ts'
 import type { World } from './world.ts'

@@ -1,25 +1,27 @@
 import {
-  createDashboard,
-  createInsight,
-  deleteDashboard,
-  deleteInsight,
-  exportEvents,
-  getDashboard,
-  getInsight,
-  listDashboards,
-  listInsights,
   listProperties,
   listPropertyValues,
   measureFunnel,
   measurePaths,
   measureRetention,
   measureTrends,
-  measureWeb,
-  type Operation,
-  requestExamples,
+} from '@waymark/contracts/http/analytics'
+import { exportEvents } from '@waymark/contracts/http/events'
+import {
+  createDashboard,
+  createInsight,
+  deleteDashboard,
+  deleteInsight,
+  getDashboard,
+  getInsight,
+  listDashboards,
+  listInsights,
   updateDashboard,
   updateInsight,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/insights'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { requestExamples } from '@waymark/contracts/http/request-examples'
+import { measureWeb } from '@waymark/contracts/http/web-analytics'
 import { type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
 

@@ -1,38 +1,43 @@
 import { randomUUID } from 'node:crypto'
 import {
-  archiveEventDefinition,
-  archiveMeteringSelector,
   createApiKey,
-  createEventDefinition,
-  createMeteringSelector,
   getApiKey,
-  getEventDefinition,
-  getIdentitySecret,
-  getMeteringSelector,
-  getRejectedEvent,
-  getSettings,
-  inferEventSchema,
   listApiKeys,
-  listConversions,
-  listDeadLetters,
-  listEventDefinitions,
-  listEventDefinitionVersions,
-  listEvents,
-  listMeteringSelectors,
-  listRejectedEvents,
-  replayDeadLetter,
-  replayDeadLetters,
-  replayRejectedEvent,
-  replayRejectedEvents,
   revokeApiKey,
   rotateApiKey,
-  rotateIdentitySecret,
-  streamEvents,
-  trackEvents,
   updateApiKey,
+} from '@waymark/contracts/http/api-keys'
+import { listConversions } from '@waymark/contracts/http/conversions'
+import { listDeadLetters, replayDeadLetter, replayDeadLetters } from '@waymark/contracts/http/dead-letters'
+import {
+  archiveEventDefinition,
+  createEventDefinition,
+  getEventDefinition,
+  inferEventSchema,
+  listEventDefinitions,
+  listEventDefinitionVersions,
   updateEventDefinition,
+} from '@waymark/contracts/http/event-definitions'
+import { listEvents, streamEvents } from '@waymark/contracts/http/events'
+import { trackEvents } from '@waymark/contracts/http/ingestion-operations'
+import {
+  archiveMeteringSelector,
+  createMeteringSelector,
+  getMeteringSelector,
+  listMeteringSelectors,
+} from '@waymark/contracts/http/metering-selectors'
+import {
+  getRejectedEvent,
+  listRejectedEvents,
+  replayRejectedEvent,
+  replayRejectedEvents,
+} from '@waymark/contracts/http/rejected-events'
+import {
+  getIdentitySecret,
+  getSettings,
+  rotateIdentitySecret,
   updateSettings,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/settings'
 import { eventually } from '@waymark/testing'
 import { type Example, stringIn } from './example.ts'
 import type { World } from './world.ts'

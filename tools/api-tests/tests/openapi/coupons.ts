@@ -1,25 +1,19 @@
 import { randomUUID } from 'node:crypto'
+import { lookUpCoupon, redeemCoupon, validateCoupons } from '@waymark/contracts/http/coupon-operations'
 import {
   archiveCouponPool,
   assignCouponOfPool,
   createCouponPool,
   exportCoupons,
-  getCoupon,
   getCouponPool,
   importCoupons,
   listCouponPools,
-  listCoupons,
-  listRedemptions,
-  lookUpCoupon,
   previewCouponPool,
-  redeemCoupon,
-  revokeCoupons,
-  rollBackRedemption,
   topUpCouponPool,
-  updateCoupon,
   updateCouponPool,
-  validateCoupons,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/coupon-pools'
+import { getCoupon, listCoupons, revokeCoupons, updateCoupon } from '@waymark/contracts/http/coupons'
+import { listRedemptions, rollBackRedemption } from '@waymark/contracts/http/redemptions'
 import { type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
 

@@ -1,39 +1,41 @@
 import { randomUUID } from 'node:crypto'
 import {
+  decide,
+  evaluateFlag,
+  evaluateFlags,
+  reportExposures,
+  streamFlagChanges,
+} from '@waymark/contracts/http/decide'
+import {
   activateDecision,
   archiveDecision,
   cancelScheduledChange,
   createDecision,
-  createEnvironment,
-  createSegment,
-  decide,
-  deleteEnvironment,
-  deleteSegment,
-  evaluateFlag,
-  evaluateFlags,
   getDecision,
   getDecisionHistory,
   getDecisionResults,
   getDecisionStats,
   getDecisionVersion,
-  getSegment,
   listDecisions,
-  listEnvironments,
   listScheduledChanges,
-  listSegments,
-  type Operation,
   pauseDecision,
   previewDecision,
-  previewSegment,
   replaceDecision,
-  reportExposures,
   restoreDecision,
   rollbackDecision,
   scheduleChange,
-  streamFlagChanges,
   updateDecision,
+} from '@waymark/contracts/http/decisions'
+import { createEnvironment, deleteEnvironment, listEnvironments } from '@waymark/contracts/http/environments'
+import type { Operation } from '@waymark/contracts/http/operation'
+import {
+  createSegment,
+  deleteSegment,
+  getSegment,
+  listSegments,
+  previewSegment,
   updateSegment,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/segments'
 import { eventually } from '@waymark/testing'
 import { type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'

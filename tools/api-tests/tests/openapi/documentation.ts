@@ -1,4 +1,4 @@
-import { getDocs, getDocsFile, getIndex, getOpenApi } from '@waymark/contracts'
+import { getDocs, getDocsFile, getIndex, getOpenApi } from '@waymark/contracts/http/documentation'
 import type { Example } from './example.ts'
 
 export const documentationExamples: Example[] = [

@@ -1,28 +1,25 @@
 import { randomUUID } from 'node:crypto'
+import { listEmailDeliveries, retryEmailDelivery } from '@waymark/contracts/http/email-deliveries'
+import { reportBounces, showUnsubscribe, unsubscribe } from '@waymark/contracts/http/email-feedback'
+import {
+  createEmailSender,
+  deleteEmailSender,
+  listEmailSenders,
+  showEmailSender,
+  verifyEmailSender,
+} from '@waymark/contracts/http/email-senders'
 import {
   archiveEmailTrigger,
-  createEmailSender,
   createEmailTrigger,
-  createSuppression,
-  deleteEmailSender,
-  deleteSuppression,
   getEmailTrigger,
   getEmailTriggerStats,
-  listEmailDeliveries,
-  listEmailSenders,
   listEmailTriggers,
-  listSuppressions,
   previewEmail,
   previewEmailTrigger,
-  reportBounces,
-  retryEmailDelivery,
-  showEmailSender,
-  showUnsubscribe,
   testEmailTrigger,
-  unsubscribe,
   updateEmailTrigger,
-  verifyEmailSender,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/email-triggers'
+import { createSuppression, deleteSuppression, listSuppressions } from '@waymark/contracts/http/suppressions'
 import { eventually } from '@waymark/testing'
 import { asOwner, type Example, stringIn } from './example.ts'
 import { type Call, REFUSED_ADDRESS, type World } from './world.ts'

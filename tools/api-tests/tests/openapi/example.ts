@@ -1,4 +1,4 @@
-import type { Operation } from '@waymark/contracts'
+import type { Operation } from '@waymark/contracts/http/operation'
 import type { Call, World } from './world.ts'
 
 /** Creates a request and the resources that it needs. */

@@ -1,7 +1,11 @@
+import { createEventDefinition } from '@waymark/contracts/http/event-definitions'
 import {
   backfillEvents,
-  createEventDefinition,
   identify,
+  trackEvents,
+  writeProfile,
+} from '@waymark/contracts/http/ingestion-operations'
+import {
   rudderSourceConfig,
   segmentAlias,
   segmentBatch,
@@ -12,10 +16,8 @@ import {
   segmentScreen,
   segmentSettings,
   segmentTrack,
-  trackEvents,
-  updateSettings,
-  writeProfile,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/segment-protocol'
+import { updateSettings } from '@waymark/contracts/http/settings'
 import { eventually } from '@waymark/testing'
 import type { Example } from './example.ts'
 import type { World } from './world.ts'

@@ -1,24 +1,26 @@
 import { randomUUID } from 'node:crypto'
 import {
+  createLinkDomain,
+  deleteLinkDomain,
+  getLinkDomain,
+  listLinkDomains,
+  updateLinkDomain,
+  verifyLinkDomain,
+} from '@waymark/contracts/http/link-domains'
+import {
   archiveLink,
   createLink,
-  createLinkDomain,
   createLinks,
-  deleteLinkDomain,
   getLink,
   getLinkCampaignStats,
-  getLinkDomain,
   getLinkQrCode,
   getLinkStats,
-  listLinkDomains,
   listLinks,
-  type Operation,
   resolveLink,
   unlockLink,
   updateLink,
-  updateLinkDomain,
-  verifyLinkDomain,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/links'
+import type { Operation } from '@waymark/contracts/http/operation'
 import { eventually } from '@waymark/testing'
 import { asOwner, type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'

@@ -13,14 +13,14 @@ import {
   listIdentities,
   listOidcProviders,
   listTenantDomains,
-  type Operation,
   reauthenticateWithProvider,
   startOidcSignIn,
   unlinkIdentity,
   updateOidcProvider,
   updateSignInPolicy,
   verifyTenantDomain,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/oidc'
+import type { Operation } from '@waymark/contracts/http/operation'
 import { byAccessToken } from './accounts.ts'
 import { asOwner, type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { trackEvents } from '@waymark/contracts/http/ingestion-operations'
+import { getPipelineStats } from '@waymark/contracts/http/pipeline-stats'
 import {
   eraseProfile,
   exportProfile,
-  getPipelineStats,
   getProfile,
   getProfileTimeline,
-  getStats,
   listProfiles,
-  trackEvents,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/profile-view'
+import { getStats } from '@waymark/contracts/http/stats'
 import type { Example } from './example.ts'
 import type { World } from './world.ts'
 

@@ -12,7 +12,7 @@ import {
   rotateWebhookSecret,
   testWebhook,
   updateWebhook,
-} from '@waymark/contracts'
+} from '@waymark/contracts/http/webhooks'
 import { asOwner, type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
 

@@ -2,20 +2,17 @@ import { randomBytes } from 'node:crypto'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import {
-  type ApiKeyScope,
-  answersOf,
-  closeObjects,
-  createApiKey,
-  currencyOf,
-  ingestRecords,
-  listDeadLetters,
-  type Operation,
-  PATTERN_DESCRIPTION,
-  PLACEHOLDER_KEYWORD,
-  VISIBLE_KEYWORD,
-} from '@waymark/contracts'
-import { generateAccessToken, generateToken, hashPassword } from '@waymark/domain'
+import type { ApiKeyScope } from '@waymark/contracts/api-key'
+import { currencyOf } from '@waymark/contracts/currency'
+import { createApiKey } from '@waymark/contracts/http/api-keys'
+import { closeObjects } from '@waymark/contracts/http/close-objects'
+import { listDeadLetters } from '@waymark/contracts/http/dead-letters'
+import { answersOf } from '@waymark/contracts/http/openapi'
+import type { Operation } from '@waymark/contracts/http/operation'
+import { PLACEHOLDER_KEYWORD } from '@waymark/contracts/placeholder-id'
+import { PATTERN_DESCRIPTION, VISIBLE_KEYWORD } from '@waymark/contracts/problem-message'
+import { ingestRecords } from '@waymark/contracts/topics'
+import { generateAccessToken, generateToken, hashPassword } from '@waymark/domain/account'
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
 import { quotasConfig } from '@waymark/management-api'
 import { ensureDemoProject } from '@waymark/project-config'

@@ -1,0 +1,6 @@
+export {
+  type CompiledSelector,
+  compileSelector,
+  conversionsOf,
+  meterEvent,
+} from './metering.ts'

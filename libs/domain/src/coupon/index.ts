@@ -1,0 +1,17 @@
+export { type CouponOutcome, discountCart, exceedsBudget } from './cart-discount.ts'
+export { type Cart, type CartPool, type GrantedBefore, isCountable, needsCart } from './cart-rules.ts'
+export {
+  alphabetProblems,
+  type CodeSpace,
+  chosenCode,
+  DEFAULT_ALPHABET,
+  DEFAULT_CODE_LENGTH,
+  displayCode,
+  drawCodes,
+  guessabilityProblems,
+  normalizeCode,
+  normalizeCodePrefix,
+} from './code.ts'
+export { grantedBefore, type OrderRedemption } from './granted-before.ts'
+export { type CouponState, cartRefusalMessage, refusalMessage, refusalOf } from './refusal.ts'
+export { returnedDiscount } from './returned-discount.ts'

@@ -1,0 +1,39 @@
+export { decisionProblems } from './check-decision.ts'
+export { type Comparison, compareRates, rateOf } from './compare-rates.ts'
+export {
+  type CompiledDecision,
+  compileDecision,
+  createDecisionSet,
+  type DecisionSet,
+} from './compiled-decision.ts'
+export {
+  compileCondition,
+  countsOf,
+  type DayCount,
+  firstDayOf,
+  MAX_COUNT_DAYS,
+  missingIn,
+  segmentsIn,
+} from './condition.ts'
+export {
+  type Choice,
+  createDecider,
+  isDeciding,
+  type RuleOutcome,
+} from './decide.ts'
+export { countingIdOf, inEachEnvironment, inEnvironment } from './environment.ts'
+export {
+  type CompiledSegment,
+  compileSegment,
+  createSegmentSet,
+  eventsCountedBy,
+  isInSegment,
+  MAX_SEGMENT_BYTES,
+  type Segment,
+  type SegmentCount,
+  type SegmentPerson,
+  segmentProblems,
+  type TraitFilter,
+} from './segment.ts'
+export { type KnownPerson, type Subject, subjectOf } from './subject.ts'
+export { type DecisionWarning, reshufflesOf, writeDecision } from './write-decision.ts'

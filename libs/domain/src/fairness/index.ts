@@ -1,0 +1,18 @@
+export {
+  chargeWork,
+  currentWork,
+  currentWorkEnder,
+  ownerOfProject,
+  requireOngoingWork,
+  runAsProcess,
+  runAsWork,
+  type WorkKind,
+} from './current-work.ts'
+export {
+  createFairQueue,
+  type FairQueue,
+  type FairQueueOptions,
+  type Lane,
+  type Release,
+  type WorkOwner,
+} from './fair-queue.ts'

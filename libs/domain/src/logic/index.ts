@@ -1,0 +1,2 @@
+export { logicData, logicProblems } from './compile-logic.ts'
+export { WorkBudget } from './work-budget.ts'
