@@ -21,9 +21,9 @@ export type AnalyticsStore = AnalyticsWrites &
 export type AnalyticsWrites = {
   /**
    * Stores events, each once per (project, eventId, timestamp). A repeat changes nothing, even if it differs.
-   * They can be read when this resolves.
+   * They can be read when this resolves; from every replica of the store with `onAllReplicas`, which waits for the slowest.
    */
-  storeEvents(events: readonly EnrichedEvent[]): Promise<void>
+  storeEvents(events: readonly EnrichedEvent[], options?: { onAllReplicas?: boolean }): Promise<void>
   /**
    * Stores events that the store may have without what `readEvents` reads, because an earlier version wrote them. Others
    * are stored as by `storeEvents`.

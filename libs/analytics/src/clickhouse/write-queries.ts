@@ -1,4 +1,4 @@
-import type { ClickHouseClient } from '@clickhouse/client'
+import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
 import type { AnalyticsWrites } from '../store.ts'
@@ -18,6 +18,12 @@ const incompleteEvents = (isNext: boolean): string => `
     ${isNext ? `AND (project_id, event_name, "time", event_key) > ({project_id:UUID}, {event_name:String}, {time:DateTime64(3, 'UTC')}, {event_key:UUID})` : ''}
   ORDER BY project_id, event_name, "time", event_key LIMIT {limit:UInt32}`
 
+// A replica whose session in Keeper has ended neither counts nor gets new connections.
+const ACTIVE_REPLICAS = `
+  SELECT active_replicas AS replicas FROM system.replicas WHERE database = currentDatabase() AND table = 'events'`
+/** How long an insert waits for all replicas, in ms: less than the deadline of a request. */
+const ALL_REPLICAS_TIMEOUT_MS = 3_000
+
 /** The writer of the store. Each call resolves once the server has stored the rows. */
 export const createWrites = (
   client: ClickHouseClient,
@@ -26,13 +32,33 @@ export const createWrites = (
   const fail = (error: unknown): never => {
     throw toWriteError(error)
   }
-  const insert = async (table: string, values: readonly object[]): Promise<void> => {
-    await client.insert({ table, values: [...values], format: 'JSONEachRow' }).catch(fail)
+  const insert = async (
+    table: string,
+    values: readonly object[],
+    settings: ClickHouseSettings = {},
+  ): Promise<void> => {
+    await client
+      .insert({ table, values: [...values], format: 'JSONEachRow', clickhouse_settings: settings })
+      .catch(fail)
+  }
+  /** Settings of an insert that waits for all replicas; none for a table that is not replicated. */
+  const forAllReplicas = async (): Promise<ClickHouseSettings> => {
+    const found = await client
+      .query({ query: ACTIVE_REPLICAS, format: 'JSONEachRow' })
+      .then((result) => result.json<{ replicas: number }>())
+      .catch(fail)
+    const replicas = found[0]?.replicas ?? 1
+    return replicas > 1
+      ? { insert_quorum: `${replicas}`, insert_quorum_timeout: `${ALL_REPLICAS_TIMEOUT_MS}` }
+      : {}
   }
   const command = async (query: string, query_params: Record<string, unknown>): Promise<void> => {
     await client.command({ query, query_params }).catch(fail)
   }
-  const insertEvents = async (events: readonly EnrichedEvent[], more: object = {}): Promise<void> => {
+  const insertEvents = async (
+    events: readonly EnrichedEvent[],
+    { more = {}, settings }: { more?: object; settings?: ClickHouseSettings } = {},
+  ): Promise<void> => {
     if (events.length === 0) return
     await insert(
       'events',
@@ -42,11 +68,15 @@ export const createWrites = (
         properties: jsonOf(row.properties),
         erased: false,
       })),
+      settings,
     )
   }
   return {
-    storeEvents: (events) => insertEvents(events),
-    completeEvents: (events) => insertEvents(events, { precedence: COMPLETE_PRECEDENCE }),
+    storeEvents: async (events, { onAllReplicas = false } = {}) => {
+      if (events.length === 0) return
+      await insertEvents(events, onAllReplicas ? { settings: await forAllReplicas() } : {})
+    },
+    completeEvents: (events) => insertEvents(events, { more: { precedence: COMPLETE_PRECEDENCE } }),
     listIncompleteEvents: async function* ({ limit }) {
       for (let last: IncompleteRow | undefined; ; ) {
         const found: IncompleteRow[] = await client

@@ -23,6 +23,8 @@ export type EventWriterDeps = {
   partitions: EventPartitions
   /** Called after new events were stored in the primary database. */
   onStored?: (events: readonly EnrichedEvent[]) => void
+  /** Whether to wait until every replica of the analytics store has the events. */
+  onAllReplicas?: boolean
 }
 /** Further writes in the transaction that stores events in the primary database. */
 type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
@@ -38,6 +40,7 @@ export const createEventWriter = ({
   projectConfigs,
   partitions,
   onStored = () => {},
+  onAllReplicas = false,
 }: EventWriterDeps) => {
   const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
@@ -67,7 +70,7 @@ export const createEventWriter = ({
     })
     onStored([...added])
     // Repeats too, as they are stored, because the analytics store may lack them after a failure or a crash.
-    await analytics.storeEvents(stored.filter(keptBy(configs, Date.now())))
+    await analytics.storeEvents(stored.filter(keptBy(configs, Date.now())), { onAllReplicas })
     // An erasure may have run between the two writes, or through this store only before a crash.
     const written = [...kept, ...stored]
     const late = await findErased(db.pool, written.map(aboutEvent))

@@ -9,7 +9,9 @@ import { createEventPartitions, findOtherEvents } from './event-queries.ts'
 import { createEventWriter, type EventWriterDeps } from './event-writer.ts'
 import { isStoreUnavailable } from './store-errors.ts'
 
-type SyncProcessorDeps = Omit<EventWriterDeps, 'partitions'> & { locate?: Locate | undefined }
+type SyncProcessorDeps = Omit<EventWriterDeps, 'partitions' | 'onAllReplicas'> & {
+  locate?: Locate | undefined
+}
 
 /** The lane of synchronously processed events in the outbox. */
 const LANE = 'sync-events'
@@ -22,7 +24,7 @@ const LANE = 'sync-events'
  */
 export const createSyncProcessor = ({ db, projectConfigs, locate, ...deps }: SyncProcessorDeps) => {
   const partitions = createEventPartitions(db)
-  const writeEvents = createEventWriter({ ...deps, db, projectConfigs, partitions })
+  const writeEvents = createEventWriter({ ...deps, db, projectConfigs, partitions, onAllReplicas: true })
   const enrichEvents = createEnrichEvents({ db, locate })
   return async (records: readonly IngestRecord[]): Promise<readonly number[]> => {
     try {
