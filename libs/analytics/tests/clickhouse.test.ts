@@ -59,6 +59,16 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     await expectCompleted(store, events)
   })
 
+  it('stores an event that all replicas must have, in a table without any', async () => {
+    const { store } = await openEmpty()
+    const event = anEnrichedEvent({ projectId: PROJECT })
+    await store.storeEvents([event], { onAllReplicas: true })
+    const found: string[] = []
+    for await (const { events } of store.readEvents({ projectId: PROJECT, portion: () => 2 }))
+      found.push(...events.map(({ eventId }) => eventId))
+    expect(found).toEqual([event.eventId])
+  })
+
   it('reads few events for the newest of many of an active project, one by its id, and those of a person', async () => {
     const { database, execute } = await openEmpty()
     const newest = Date.now()

@@ -49,7 +49,7 @@ export const createWrites = (
       .catch(fail)
     const replicas = found[0]?.replicas ?? 1
     return replicas > 1
-      ? { insert_quorum: `${replicas}`, insert_quorum_timeout: `${ALL_REPLICAS_TIMEOUT_MS}` }
+      ? { insert_quorum: `${replicas}`, insert_quorum_timeout: ALL_REPLICAS_TIMEOUT_MS }
       : {}
   }
   const command = async (query: string, query_params: Record<string, unknown>): Promise<void> => {
