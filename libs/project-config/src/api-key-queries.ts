@@ -74,20 +74,31 @@ const columns = bulkColumns<Use>([
   { name: 'used_at', type: 'timestamptz', of: ({ at }) => new Date(at).toISOString() },
 ])
 
-// Ordered by id, so that processes that update the same keys do not deadlock.
+// Skips locked keys instead of waiting for them while it holds others: a write by a key holds a lock on that key
+// until it has changed another. Ends with the uses that were skipped.
 const UPDATE = `
-  WITH used AS (
-    SELECT k.id, given.used_at FROM ${columns.unnest} AS given (${columns.names})
-    JOIN core.api_keys k USING (id) WHERE k.last_used_at IS NULL OR k.last_used_at < given.used_at
-    ORDER BY k.id FOR UPDATE OF k
-  )
-  UPDATE core.api_keys k SET last_used_at = used.used_at FROM used WHERE k.id = used.id`
+  WITH given AS (SELECT * FROM ${columns.unnest} AS given (${columns.names})),
+  due AS (
+    SELECT k.id, given.used_at FROM given JOIN core.api_keys k USING (id)
+    WHERE k.last_used_at IS NULL OR k.last_used_at < given.used_at
+  ),
+  used AS (
+    SELECT k.id, due.used_at FROM due JOIN core.api_keys k USING (id)
+    WHERE k.last_used_at IS NULL OR k.last_used_at < due.used_at
+    ORDER BY k.id FOR NO KEY UPDATE OF k SKIP LOCKED
+  ),
+  stored AS (UPDATE core.api_keys k SET last_used_at = used.used_at FROM used WHERE k.id = used.id)
+  SELECT due.id FROM due WHERE NOT EXISTS (SELECT FROM used WHERE used.id = due.id)`
 
 export type Queries = {
-  query(statement: { name: string; text: string; values: unknown[] }): Promise<unknown>
+  query(statement: { name: string; text: string; values: unknown[] }): Promise<{ rows: unknown[] }>
 }
 
-/** Stores the last use of keys, unless a later one is stored. `at` is in ms since the epoch. */
-export const storeUses = async (pool: Queries, uses: readonly Use[]): Promise<void> => {
-  await pool.query({ name: 'key-usage', text: UPDATE, values: columns.values(uses) })
+/**
+ * Stores the last use of keys, unless a later one is stored. `at` is in ms since the epoch. Resolves to the ids of keys
+ * that were locked, whose use was not stored.
+ */
+export const storeUses = async (pool: Queries, uses: readonly Use[]): Promise<string[]> => {
+  const { rows } = await pool.query({ name: 'key-usage', text: UPDATE, values: columns.values(uses) })
+  return (rows as { id: string }[]).map(({ id }) => id)
 }

@@ -104,16 +104,25 @@ export const createKeyUsage = (pool: Queries) => {
     note: (id: string, at: number): void => {
       used.set(id, at)
     },
-    /** Writes what was recorded since the last flush. @throws when the database fails; the next flush writes it then */
+    /**
+     * Writes what was recorded since the last flush. The next flush writes the uses of keys that are locked now, and all
+     * when the database fails.
+     */
     flush: async (): Promise<void> => {
       if (used.size === 0) return
       const flushing = used
       used = new Map()
+      const keep = (uses: Iterable<[string, number]>): void => {
+        used = new Map([...uses, ...used])
+      }
       try {
-        const uses = [...flushing].map(([id, at]) => ({ id, at }))
-        await storeUses(pool, uses)
+        const locked = await storeUses(
+          pool,
+          [...flushing].map(([id, at]) => ({ id, at })),
+        )
+        keep(locked.map((id) => [id, flushing.get(id) as number]))
       } catch (error) {
-        used = new Map([...flushing, ...used])
+        keep(flushing)
         throw error
       }
     },

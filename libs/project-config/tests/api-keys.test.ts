@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { openDatabase } from '@waymark/database'
 import { generateApiKey } from '@waymark/domain/key'
-import { createTestDatabase, seededRandom, services, type TestDatabase } from '@waymark/testing'
+import { createTestDatabase, eventually, seededRandom, services, type TestDatabase } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createKeyUsage } from '../src/api-keys.ts'
 
@@ -63,6 +63,8 @@ describe.skipIf(!services)('when a key was used last', () => {
       for (const id of shuffled(ids)) usage.note(id, 10_000 + n)
     })
     await Promise.all(processes.map((usage) => usage.flush()))
+    // Each skipped what another was writing.
+    for (const usage of processes) await usage.flush()
     for (const id of ids) expect(await usedAt(id)).toBe(10_007)
   })
 
@@ -77,5 +79,34 @@ describe.skipIf(!services)('when a key was used last', () => {
     away = false
     await usage.flush()
     expect(await usedAt(id)).toBe(20_000)
+  })
+
+  it('does not deadlock with a write by one key that changes another', async () => {
+    const [other = '', caller = ''] = ids.toSorted()
+    const usage = createKeyUsage(db.pool)
+    for (const id of [other, caller]) usage.note(id, 30_000)
+    const client = await db.pool.connect()
+    try {
+      await client.query('BEGIN')
+      // As the check of the caller of a write.
+      await client.query('SELECT FROM core.api_keys WHERE id = $1 FOR SHARE', [caller])
+      let hasEnded = false
+      const flushing = usage.flush().finally(() => {
+        hasEnded = true
+      })
+      flushing.catch(() => {})
+      await eventually('the flush has ended or waits for a lock', async () => {
+        const { rows } = await db.pool.query('SELECT FROM pg_locks WHERE NOT granted')
+        return hasEnded || rows.length > 0
+      })
+      await client.query('UPDATE core.api_keys SET revoked_at = now() WHERE id = $1', [other])
+      await client.query('COMMIT')
+      await flushing
+    } finally {
+      client.release()
+    }
+    expect(await usedAt(other)).toBe(30_000)
+    await usage.flush()
+    expect(await usedAt(caller)).toBe(30_000)
   })
 })
