@@ -53,6 +53,14 @@ describe('the limit of misses', () => {
     expect(await lookUp(1)).toBe('answered')
   })
 
+  it('claims the codes of a cart together', async () => {
+    const { state, lookUp } = setUp(30)
+    expect(await lookUp(20, 20)).toBe('answered')
+    expect(state.claims).toBe(1)
+    expect(await lookUp(11, 11)).toBe('rate_limited')
+    expect(await lookUp(10, 10)).toBe('answered')
+  })
+
   it('gives back what a failed look-up claimed', async () => {
     const { limit, lookUp } = setUp(1)
     const failing = limit.lookUp({ apiKey, ip, codes: 1 }, () => Promise.reject(new Error('store away')))

@@ -29,19 +29,10 @@ type Client = { all: number; inFlight: number; ended: number; waiting: Waiter[];
 export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit => {
   const clients = new Map<string, Client>()
 
-  const giveBack = async (use: RateLimitedUse, count: number): Promise<void> => {
-    for (let n = 0; n < count; n++) await limiter.giveBack(use)
-  }
-
   /** Claims all uses or none. Resolves to the ms until the window ends when there are too few. */
-  const claim = async (use: RateLimitedUse, count: number): Promise<number | undefined> => {
-    for (let claimed = 0; claimed < count; claimed++) {
-      const { allowed, resetMs } = await limiter.consume(use)
-      if (allowed) continue
-      await giveBack(use, claimed)
-      return Math.max(1, resetMs)
-    }
-    return undefined
+  const claim = async (use: RateLimitedUse, uses: number): Promise<number | undefined> => {
+    const { allowed, resetMs } = await limiter.consume({ ...use, uses })
+    return allowed ? undefined : Math.max(1, resetMs)
   }
 
   const isAdmittedAtOnce = async (client: Client, use: RateLimitedUse, claims: number): Promise<boolean> => {
@@ -108,7 +99,7 @@ export const createMissLimit = (limiter: RateLimiter, limit: Limit): MissLimit =
           hits = Math.max(0, claims - misses)
           return found
         } finally {
-          await giveBack(use, hits).finally(() => {
+          await limiter.giveBack({ ...use, uses: hits }).finally(() => {
             client.inFlight--
             client.ended++
             void admitWaiting(client, use, refusal)

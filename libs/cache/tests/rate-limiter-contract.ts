@@ -57,6 +57,15 @@ export const describeRateLimiter = (open: () => Promise<RateLimiter>): void => {
     expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
+  it('counts several uses at once, all or none', async () => {
+    const use = aUse(5)
+    expect(await limiter.consume({ ...use, uses: 3 })).toMatchObject({ allowed: true, remaining: 2 })
+    expect(await limiter.consume({ ...use, uses: 3 })).toMatchObject({ allowed: false, remaining: 2 })
+    expect(await limiter.consume({ ...use, uses: 2 })).toMatchObject({ allowed: true, remaining: 0 })
+    await limiter.giveBack({ ...use, uses: 4 })
+    expect(await limiter.consume({ ...use, uses: 4 })).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
   it('counts each key and each bucket separately', async () => {
     const use = aUse(1)
     expect((await limiter.consume(use)).allowed).toBe(true)

@@ -68,6 +68,15 @@ describe.skipIf(!services)('the limiter in Redis', () => {
     for (const limiter of pair) expect((await limiter.consume(use)).allowed).toBe(false)
   })
 
+  it('does not count what is refused because of the uses of another process', async () => {
+    const [one, other] = await openTwo(createSharedRateLimiter)
+    const use = aUse(5)
+    expect((await one.consume({ ...use, uses: 3 })).allowed).toBe(true)
+    expect((await other.consume({ ...use, uses: 3 })).allowed).toBe(false)
+    expect((await other.consume({ ...use, uses: 2 })).allowed).toBe(true)
+    expect((await one.consume(use)).allowed).toBe(false)
+  })
+
   it('returns to one process what the other used, and the end of the window', async () => {
     const [one, other] = await openTwo(createSharedRateLimiter)
     const use = aUse(3)

@@ -2,7 +2,14 @@
  * A use of something limited. A window starts with the first use of (bucket, key), lasts `windowMs` rounded up to whole
  * seconds, and allows `limit` uses. The limit may change from one use to the next.
  */
-export type RateLimitedUse = { bucket: string; key: string; limit: number; windowMs: number }
+export type RateLimitedUse = {
+  bucket: string
+  key: string
+  limit: number
+  windowMs: number
+  /** How many uses it counts as, all or none; default 1. */
+  uses?: number
+}
 
 /** Whether a use was allowed, how many uses remain, and the ms until the window ends. */
 export type RateLimitResult = {
@@ -16,7 +23,7 @@ export type RateLimitResult = {
 
 /** Counts uses and refuses those over the limit. */
 export type RateLimiter = {
-  /** Counts a use if it is allowed. Never rejects: without the shared counter, it counts for this process only. */
+  /** Counts a use if all of it is allowed. Never rejects: without the shared counter, it counts for this process only. */
   consume(use: RateLimitedUse): Promise<RateLimitResult>
   /** Takes back a use of the current window, which then does not count. Never rejects. */
   giveBack(use: RateLimitedUse): Promise<void>

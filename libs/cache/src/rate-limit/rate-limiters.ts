@@ -52,21 +52,21 @@ const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: Wi
       return window
     },
 
-    /** Counts a use if one remains by the counts of this process. */
-    use: (window: Window, limit: number): RateLimitResult => {
-      const allowed = window.used < limit
+    /** Counts a use if all of it remains by the counts of this process. */
+    use: (window: Window, { limit, uses = 1 }: RateLimitedUse): RateLimitResult => {
+      const allowed = window.used + uses <= limit
       if (allowed) {
-        window.used += 1
-        window.unshared += 1
+        window.used += uses
+        window.unshared += uses
       }
       return resultOf(window, limit, allowed)
     },
 
     /** Takes back a use of a window that has not ended meanwhile. */
-    giveBack: (window: Window): void => {
-      if (window.used === 0) return
-      window.used -= 1
-      window.unshared -= 1
+    giveBack: (window: Window, { uses = 1 }: RateLimitedUse): void => {
+      const counted = Math.min(uses, window.used)
+      window.used -= counted
+      window.unshared -= counted
     },
 
     /**
@@ -90,8 +90,8 @@ const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: Wi
 export const createMemoryRateLimiter = (options: WindowsOptions = {}): RateLimiter => {
   const { windowOf, use, giveBack } = createWindows(options)
   return {
-    consume: async (wanted) => use(windowOf(wanted), wanted.limit),
-    giveBack: async (wanted) => giveBack(windowOf(wanted)),
+    consume: async (wanted) => use(windowOf(wanted), wanted),
+    giveBack: async (wanted) => giveBack(windowOf(wanted), wanted),
     close: async () => {},
   }
 }
@@ -108,16 +108,19 @@ export const createSharedRateLimiter = (
   return {
     consume: async (wanted) => {
       const window = windowOf(wanted)
-      const local = use(window, wanted.limit)
+      const local = use(window, wanted)
       if (!local.allowed) return local
       const used = await share(window, counter)
-      return used === undefined
-        ? { ...local, localOnly: true }
-        : resultOf(window, wanted.limit, used <= wanted.limit)
+      if (used === undefined) return { ...local, localOnly: true }
+      if (used <= wanted.limit) return resultOf(window, wanted.limit, true)
+      // Other processes have used it meanwhile. What was not allowed must not count.
+      giveBack(window, wanted)
+      await share(window, counter)
+      return resultOf(window, wanted.limit, false)
     },
     giveBack: async (wanted) => {
       const window = windowOf(wanted)
-      giveBack(window)
+      giveBack(window, wanted)
       await share(window, counter)
     },
     close: async () => {},
@@ -164,13 +167,13 @@ export const createLocallyCountingRateLimiter = (
   return {
     consume: async (wanted) => {
       const window = windowOf(wanted)
-      const result = use(window, wanted.limit)
+      const result = use(window, wanted)
       if (result.allowed) noteChange(window)
       return result
     },
     giveBack: async (wanted) => {
       const window = windowOf(wanted)
-      giveBack(window)
+      giveBack(window, wanted)
       noteChange(window)
     },
     close: async () => {
