@@ -28,9 +28,6 @@ export const emailSenderRoutes = ({
   rateLimiter,
   quotas,
 }: ManagementDeps): Route[] => {
-  const tenantOf = async (projectId: string): Promise<string> =>
-    requireFound(await db.prisma.project.findUnique({ where: { id: projectId } })).tenantId
-
   const count = (bucket: string, key: string, limit: number, windowMs: number): Promise<void> => {
     const message = 'Too many sender verification emails were requested'
     return requireAllowed(rateLimiter, { bucket, key, limit, windowMs, message })
@@ -54,7 +51,7 @@ export const emailSenderRoutes = ({
   }
 
   return [
-    projectRoute(createEmailSender, async ({ projectId, body }) => {
+    projectRoute(createEmailSender, async ({ actor: { tenantId }, body }) => {
       const read = parseSender(body.sender)
       if (!read)
         throw unprocessable(
@@ -63,7 +60,6 @@ export const emailSenderRoutes = ({
           'must be an address such as hello@shop.example or a domain such as shop.example',
           body.sender,
         )
-      const tenantId = await tenantOf(projectId)
       const known = await db.prisma.emailSender.findUnique({
         where: { tenantId_sender: { tenantId, sender: read.sender } },
       })
@@ -85,14 +81,10 @@ export const emailSenderRoutes = ({
         return { status: 201, body: view(await tx.emailSender.create({ data })) }
       })
     }),
-    projectRoute(listEmailSenders, async ({ projectId, query }) => {
-      const tenantId = await tenantOf(projectId)
-      return {
-        body: await pageOf(query, (page) => db.prisma.emailSender.findMany(page({ tenantId })), view),
-      }
-    }),
-    projectRoute(deleteEmailSender, async ({ projectId, id, requireMatch }) => {
-      const tenantId = await tenantOf(projectId)
+    projectRoute(listEmailSenders, async ({ actor: { tenantId }, query }) => ({
+      body: await pageOf(query, (page) => db.prisma.emailSender.findMany(page({ tenantId })), view),
+    })),
+    projectRoute(deleteEmailSender, async ({ actor: { tenantId }, id, requireMatch }) => {
       await db.prisma.$transaction(async (tx) => {
         await lockRow(tx, 'email.senders', id)
         requireMatch(view(requireFound(await tx.emailSender.findFirst({ where: { id, tenantId } }))))

@@ -35,10 +35,12 @@ import { UUID } from './validation.ts'
 
 /** The authorized caller. A user's scopes are those of a key with the same rights. */
 export type Actor =
-  | { kind: 'key'; id: string; scopes: readonly ApiKeyScope[] }
+  | { kind: 'key'; id: string; tenantId: string; scopes: readonly ApiKeyScope[] }
   | {
       kind: 'user'
       id: string
+      /** Of the project. */
+      tenantId: string
       role: ProjectRole
       scopes: readonly ApiKeyScope[]
       accessTokenId: string | null
@@ -87,10 +89,10 @@ export const createProjectRoute =
     const work = isRead ? 'read' : 'general'
     const byKey = async (request: HttpRequest): Promise<Actor> => {
       const key = await allowApiKey(apiKeys, scopeForRole[needed], request)
-      const { id, projectId, scopes } = key
+      const { id, tenantId, projectId, scopes } = key
       if (request.params.projectId !== projectId) throw new AppError('not_found', 'Not found')
       chargeProject(key, work)
-      return { kind: 'key', id, scopes }
+      return { kind: 'key', id, tenantId, scopes }
     }
     const bySession = async (request: HttpRequest): Promise<Actor> => {
       const session = await findSession(sessions, request)
@@ -103,7 +105,7 @@ export const createProjectRoute =
       if (!roleAllows(role, needed)) throw lacksRole(needed)
       if (operation.access.tokens === false) refuseAccessToken(session)
       requireConstantEffects(operation, session, clock())
-      return { ...actorOf(session), role, scopes: scopesOfRole(role), session }
+      return { ...actorOf(session), tenantId, role, scopes: scopesOfRole(role), session }
     }
     const allow = (request: HttpRequest): Promise<Actor> =>
       keyInHeaders(request) !== undefined ? byKey(request) : bySession(request)
