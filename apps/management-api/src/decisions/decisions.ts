@@ -17,7 +17,7 @@ import {
 } from '@waymark/contracts/http/decisions'
 import type { Prisma } from '@waymark/database'
 import { createPatch } from '@waymark/domain/json'
-import type { Route } from '@waymark/service-kit'
+import { LoopTurns, type Route } from '@waymark/service-kit'
 import { namesFor } from '../audit/actor-names.ts'
 import { holdEnvironment } from '../environments/environments.ts'
 import { decodeCursor, encodeCursor, fillPage, pageOf, unusableCursor } from '../http/page.ts'
@@ -145,7 +145,9 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Ro
         body: {
           ...withName(viewVersion(found), await namesFor(actor, db.prisma, projectId, [found.changedById])),
           previousVersion: previous?.version ?? null,
-          changes: previous ? createPatch(contentsOf(previous), contentsOf(found)) : [],
+          changes: previous
+            ? await createPatch(contentsOf(previous), contentsOf(found), new LoopTurns())
+            : [],
         },
       }
     }),

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createPatch, type PatchOperation } from './json-patch.ts'
+import { createPatch as createPatchInTurns, type PatchOperation } from './json-patch.ts'
+
+const createPatch = (before: unknown, after: unknown) =>
+  createPatchInTurns(before, after, { isOver: () => false, next: async () => {} })
 
 /** Applies a patch as RFC 6902 says, and checks `was`. */
 const apply = (document: unknown, patch: readonly PatchOperation[]): unknown => {
@@ -31,43 +34,58 @@ const apply = (document: unknown, patch: readonly PatchOperation[]): unknown => 
 }
 
 describe('a JSON Patch', () => {
-  it('turns one value into the other', () => {
+  it('turns one value into the other', async () => {
     const json = fc.jsonValue({ maxDepth: 4 })
     // Assigning to `__proto__` would change the prototype. Stored JSON has no such member.
     const without = (name: string, value: unknown) => (name === '__proto__' ? undefined : value)
     const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value, without))
-    fc.assert(
-      fc.property(json, json, (one, other) => {
+    await fc.assert(
+      fc.asyncProperty(json, json, async (one, other) => {
         const [before, after] = [plain(one), plain(other)]
-        expect(apply(before, createPatch(before, after))).toEqual(after)
-        expect(createPatch(before, before)).toEqual([])
+        expect(apply(before, await createPatch(before, after))).toEqual(after)
+        expect(await createPatch(before, before)).toEqual([])
       }),
     )
     const lists = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 8 })
-    fc.assert(
-      fc.property(lists, lists, (before, after) => {
-        expect(apply(before, createPatch(before, after))).toEqual(after)
+    await fc.assert(
+      fc.asyncProperty(lists, lists, async (before, after) => {
+        expect(apply(before, await createPatch(before, after))).toEqual(after)
       }),
     )
   })
 
-  it('names only what changed, with the value before', () => {
+  it('names only what changed, with the value before', async () => {
     const before = { name: 'a', 'x/y~z': 1, rules: [{ id: '1', rollout: 10 }, { id: '2' }], gone: true }
     const after = { name: 'a', 'x/y~z': 2, rules: [{ id: '0' }, ...before.rules], new: null }
-    expect(createPatch(before, after)).toEqual([
+    expect(await createPatch(before, after)).toEqual([
       { op: 'replace', path: '/x~1y~0z', value: 2, was: 1 },
       { op: 'add', path: '/rules/0', value: { id: '0' } },
       { op: 'remove', path: '/gone', was: true },
       { op: 'add', path: '/new', value: null },
     ])
-    expect(createPatch([1, 2, 3, 4], [1, 4])).toEqual([
+    expect(await createPatch([1, 2, 3, 4], [1, 4])).toEqual([
       { op: 'remove', path: '/2', was: 3 },
       { op: 'remove', path: '/1', was: 2 },
     ])
   })
 
-  it('replaces the items of long lists that have nothing in common', () => {
+  it('replaces the items of long lists that have nothing in common', async () => {
     const numbers = Array.from({ length: 30_000 }, (_, index) => index)
-    expect(createPatch(numbers, numbers.toReversed())).toHaveLength(30_000)
+    expect(await createPatch(numbers, numbers.toReversed())).toHaveLength(30_000)
+  })
+
+  it('lets others continue after each part of a value', async () => {
+    const numbers = (value: number) => Object.fromEntries(Array.from({ length: 50 }, (_, n) => [n, [value]]))
+    let turns = 0
+    const everyStep = {
+      isOver: () => true,
+      next: async () => {
+        turns++
+      },
+    }
+    expect(await createPatchInTurns(numbers(1), numbers(2), everyStep)).toHaveLength(50)
+    expect(turns).toBe(50)
+    await createPatchInTurns(numbers(1), numbers(1), everyStep)
+    expect(turns).toBe(100)
   })
 })
