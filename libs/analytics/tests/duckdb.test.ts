@@ -334,6 +334,31 @@ describe('analytics in DuckDB', () => {
     expect(await long).toEqual([{ n: numbers }])
   })
 
+  /** A query whose lists cannot be moved to disk, with some 25 MB for each of them. */
+  const listing = (lists: number): string => {
+    const lengths = Array.from({ length: lists }, (_, n) => `len(list(n + ${n}))`)
+    return `SELECT ${lengths.join(' + ')} AS n FROM range(2000000) AS a (n)`
+  }
+
+  it('answers tenants whose queries have not enough memory beside each other', async () => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS })
+    onTestFinished(() => file.close())
+    const answers = await Promise.all(
+      [1, 2, 3, 4, 5, 6].map((project) => file.query(projectOf(project), listing(6), {})),
+    )
+    expect(answers).toEqual(answers.map(() => [{ n: 12_000_000n }]))
+  })
+
+  it('keeps memory for writes that queries cannot use', async () => {
+    const file = await openDuckDBFile({ path: ':memory:', ...LIMITS })
+    onTestFinished(() => file.close())
+    await file.write([['CREATE TABLE lengths (n BIGINT)', []]])
+    const ask = () => file.query(projectOf(1), listing(7), {})
+    await expect(ask()).rejects.toThrow('The query needs too much memory')
+    expect(await file.write([[`INSERT INTO lengths ${listing(7)}`, []]])).toBe(1)
+    await expect(ask()).rejects.toThrow('The query needs too much memory')
+  })
+
   it('refuses an answer of too many rows', async () => {
     const file = await openDuckDBFile({ path: ':memory:', ...LIMITS })
     const store = createDuckDBStore(file)

@@ -1,5 +1,11 @@
 import { DOUBLE, type DuckDBConnection, DuckDBInstance, type DuckDBValue, VARCHAR } from '@duckdb/node-api'
-import { createFairQueue, currentWork, ownerOfProject, type WorkOwner } from '@waymark/domain/fairness'
+import {
+  createFairQueue,
+  currentWork,
+  ownerOfProject,
+  type Release,
+  type WorkOwner,
+} from '@waymark/domain/fairness'
 import type { Bindings } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'
@@ -51,8 +57,10 @@ const LONG_QUERIES_AT_ONCE = 2
 /** Concurrent long queries per tenant, so that other tenants need not wait for them. */
 const LONG_QUERIES_PER_TENANT = 1
 const DEFAULT_SHORT_QUERY_MS = 1_000
-/** How often a write or a query runs when others use the memory. */
+/** How often a query runs when others use the memory. */
 const ATTEMPTS = 3
+/** Part of the memory that queries may not use, so that a write beside them has enough. */
+const WRITE_PART = 1 / 8
 
 const INTERRUPT_INTERVAL_MS = 50
 
@@ -61,6 +69,10 @@ const REFUSED_VALUES = /^Error: (Conversion|Invalid Input|Out of Range) Error/
 /** After this error DuckDB refuses every statement until the file is reopened. */
 const FATAL = /FATAL Error/
 const OUT_OF_MEMORY = /^Error: Out of Memory Error/
+const isOutOfMemory = (error: unknown): boolean => OUT_OF_MEMORY.test(String(error))
+
+/** Runs a query on one of the readers. */
+type RunQuery<T> = (reader: number, until: AbortSignal) => Promise<T[]>
 
 /**
  * Opens a data file and migrates it.
@@ -76,27 +88,50 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
     perTenant: LONG_QUERIES_PER_TENANT,
   })
   const short = createFairQueue({ ...queries, capacity: 1 })
+  const alone = createFairQueue({ ...queries, capacity: 1 })
   const writing = createFairQueue({ what: 'analytics writes', capacity: 1 })
   const freeReaders = Array.from({ length: LONG_QUERIES_AT_ONCE }, (_, reader) => reader)
   const running = createRunningQueries()
 
-  /** Writes again without the queries beside it when their memory leaves too little. */
-  const write = async (statements: readonly Statement[]): Promise<number> => {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await file.use(({ writer }) => runInTransaction(writer, statements))
-      } catch (error) {
-        if (!OUT_OF_MEMORY.test(String(error)) || attempt === ATTEMPTS || running.count() === 0) throw error
-        await running.interruptAll()
-      }
+  const runWrite = (statements: readonly Statement[]): Promise<number> =>
+    file.use(({ writer }) => runInTransaction(writer, statements))
+
+  /** Writes with the memory that is reserved for it, and at last without the queries beside it. */
+  const writeWithReserve = async (statements: readonly Statement[]): Promise<number> => {
+    await file.use(({ setMemory }) => setMemory('all'))
+    try {
+      return await runWrite(statements)
+    } catch (error) {
+      if (!isOutOfMemory(error) || running.count() === 0) throw error
+      await running.interruptAll()
+      return await runWrite(statements)
+    } finally {
+      await lowerMemory()
     }
   }
 
-  const queryInTurn = async <T>(
-    owner: WorkOwner,
-    run: (reader: number, until: AbortSignal) => Promise<T[]>,
-    signal: AbortSignal,
-  ): Promise<T[]> => {
+  /** Takes the reserve back. A failure does not matter, because the next write that needs it tries again. */
+  const lowerMemory = async (): Promise<void> => {
+    const lower = () => file.use(({ setMemory }) => setMemory('queries'))
+    await lower()
+      .catch(async () => {
+        // Queries have begun to use it.
+        await running.interruptAll()
+        await lower()
+      })
+      .catch(() => {})
+  }
+
+  const write = async (statements: readonly Statement[]): Promise<number> => {
+    try {
+      return await runWrite(statements)
+    } catch (error) {
+      if (!isOutOfMemory(error)) throw error
+      return await writeWithReserve(statements)
+    }
+  }
+
+  const queryInTurn = async <T>(owner: WorkOwner, run: RunQuery<T>, signal: AbortSignal): Promise<T[]> => {
     const runIfShort = async (): Promise<T[] | undefined> => {
       const limit = AbortSignal.timeout(shortQueryMs)
       try {
@@ -111,14 +146,39 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
     const rows = free ? undefined : await short.run(owner, runIfShort, { signal })
     if (rows) return rows
     const release = free ?? (await long.acquire(owner, { signal }))
+    try {
+      return await runLong(run, signal)
+    } finally {
+      release()
+    }
+  }
+
+  const runLong = async <T>(run: RunQuery<T>, signal: AbortSignal): Promise<T[]> => {
     const reader = freeReaders.pop() as number
     try {
       return await run(reader, signal)
     } finally {
       freeReaders.push(reader)
-      release()
     }
   }
+
+  /** Runs a query without other long ones, whose memory it needs. Short ones continue beside it. */
+  const queryAlone = <T>(owner: WorkOwner, run: RunQuery<T>, signal: AbortSignal): Promise<T[]> =>
+    alone.run(
+      owner,
+      async () => {
+        const releases: Release[] = []
+        try {
+          // For the process, because one tenant may not have all. The turn above is the tenant's.
+          while (releases.length < LONG_QUERIES_AT_ONCE)
+            releases.push(await long.acquire(undefined, { signal }))
+          return await runLong(run, signal)
+        } finally {
+          for (const release of releases) release()
+        }
+      },
+      { signal },
+    )
 
   return {
     write: (statements) =>
@@ -154,19 +214,21 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       try {
         for (let attempt = 1; ; attempt++) {
           const hadCompany = running.count() > 0
+          const queryIn = attempt === 1 ? queryInTurn : queryAlone
           try {
-            return await queryInTurn(ownerOfProject(projectId), run, stop)
+            return await queryIn(ownerOfProject(projectId), run, stop)
           } catch (error) {
             // The memory may be that of another project's query.
             const isOthers =
-              error instanceof InterruptedForMemoryError || (OUT_OF_MEMORY.test(String(error)) && hadCompany)
+              error instanceof InterruptedForMemoryError ||
+              (isOutOfMemory(error) && (hadCompany || running.count() > 0))
             if (!isOthers || stop.aborted || attempt === ATTEMPTS) throw error
           }
         }
       } catch (error) {
         signal?.throwIfAborted()
         if (deadline.aborted) throw new QueryTimeoutError('The query took too long', { cause: error })
-        if (OUT_OF_MEMORY.test(String(error)) || error instanceof InterruptedForMemoryError)
+        if (isOutOfMemory(error) || error instanceof InterruptedForMemoryError)
           throw new QueryTimeoutError('The query needs too much memory', { cause: error })
         if (FATAL.test(String(error)))
           throw new AnalyticsUnavailableError('DuckDB could not answer', { cause: error })
@@ -174,7 +236,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       }
     },
     close: async () => {
-      await Promise.all([short.close(), long.close(), writing.close()])
+      await Promise.all([short.close(), long.close(), alone.close(), writing.close()])
       file.close()
     },
   }
@@ -210,7 +272,13 @@ const createRunningQueries = () => {
   }
 }
 
-type Connections = { writer: DuckDBConnection; readers: readonly DuckDBConnection[]; close(): void }
+type Connections = {
+  writer: DuckDBConnection
+  readers: readonly DuckDBConnection[]
+  /** Lets statements use all the memory, or what queries may use. @throws Error when more than that is in use */
+  setMemory(part: 'all' | 'queries'): Promise<void>
+  close(): void
+}
 
 /** Messages of DuckDB about a file that is not as it was written. */
 const DAMAGED = /not a valid DuckDB database file|Could not read enough bytes|corrupt|checksum/i
@@ -230,8 +298,9 @@ const connect = async (options: DuckDBOptions): Promise<Connections> => {
 }
 
 const connectTo = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise<Connections> => {
+  const memory = { all: kibibytes(memoryBytes), queries: kibibytes(memoryBytes * (1 - WRITE_PART)) }
   const instance = await DuckDBInstance.create(path, {
-    memory_limit: `${Math.round(memoryBytes / 1024)}KiB`,
+    memory_limit: memory.queries,
     threads: `${threads}`,
     // Names in queries must not access the file system or the network.
     enable_external_access: 'false',
@@ -250,12 +319,17 @@ const connectTo = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise
       Array.from({ length: LONG_QUERIES_AT_ONCE + 1 }, () => instance.connect()),
     )
     connections.push(...readers)
-    return { writer, readers, close }
+    const setMemory = async (part: 'all' | 'queries'): Promise<void> => {
+      await writer.run(`SET memory_limit = '${memory[part]}'`)
+    }
+    return { writer, readers, setMemory, close }
   } catch (error) {
     close()
     throw error
   }
 }
+
+const kibibytes = (bytes: number): string => `${Math.round(bytes / 1024)}KiB`
 
 /**
  * Reopens the file after a fatal error, such as a checkpoint on a full disk, because DuckDB then refuses every
