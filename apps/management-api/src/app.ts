@@ -45,6 +45,7 @@ import { rejectedEventRoutes } from './events/rejected-events.ts'
 import { streamEventsRoute } from './events/stream-events.ts'
 import { createAccountRoutes } from './http/account-route.ts'
 import { checkingCallers } from './http/caller-queries.ts'
+import { createExports } from './http/exports.ts'
 import { createProjectRoute } from './http/project-route.ts'
 import { linkDomainRoutes } from './links/link-domains.ts'
 import { linkRoutes } from './links/link-routes.ts'
@@ -113,6 +114,7 @@ export const createManagementApi = (
     db: checkingCallers(platform.db),
     sessions,
     auditLog,
+    exports: createExports(),
     passwords: createPasswords({ queue: platform.passwordQueue }),
     accountLimits: createAccountLimits(platform),
     invitationClaims: createInvitationClaims(platform),

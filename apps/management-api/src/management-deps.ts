@@ -7,6 +7,7 @@ import type { RunQuery } from './analytics/run-queries.ts'
 import type { AuditLog } from './audit/audit-log.ts'
 import type { RegistrationMode } from './config.ts'
 import type { AccountRoutes } from './http/account-route.ts'
+import type { Exports } from './http/exports.ts'
 import type { ProjectRouteFactory } from './http/project-route.ts'
 import type { ResolveTxt } from './oidc/domains.ts'
 import type { InvitationClaims } from './projects/invitation-claims.ts'
@@ -18,6 +19,7 @@ export type ManagementDeps = Platform & {
   projectRoute: ProjectRouteFactory
   accountLimits: AccountLimits
   auditLog: AuditLog
+  exports: Exports
   invitationClaims: InvitationClaims
   isAllowedSender: IsAllowedSender
   passwords: Passwords

@@ -82,7 +82,9 @@ describe.skipIf(!services)('exports of people', () => {
       await waiting(4)
       const refused = await third()
       expect(refused.status).toBe(503)
-      expect(await refused.json()).toMatchObject({ error: expect.stringMatching(/^4 exports are running/) })
+      expect(await refused.json()).toMatchObject({
+        error: expect.stringMatching(/^4 exports of people are running/),
+      })
     })
     const made = await Promise.all(begun)
     expect(made.map(({ status }) => status)).toEqual([200, 200, 200, 200])
@@ -141,7 +143,7 @@ const EXPORTS_WAITING = `
   WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%FROM ingest.events%'`
 
 describe.skipIf(!services)('exports of events', () => {
-  it('are limited to two at a time per project, four per tenant, and eight in total', async () => {
+  it('are limited to two at a time per project and four per tenant, which leaves room for others', async () => {
     const management = await startManagement()
     const exporter = async () => {
       const { account } = await management.register()
@@ -189,14 +191,14 @@ describe.skipIf(!services)('exports of events', () => {
       ])
       for (const exported of others) running.push(exported(), exported())
       await waiting()
-      expect(await refusal(last)).toEqual([503, expect.stringMatching(/^8 exports are running/)])
+      running.push(last())
+      await waiting()
     } finally {
       await client.query('ROLLBACK')
       client.release()
     }
     const made = await Promise.all(running)
     expect(await Promise.all(made.map((response) => response.text()))).toEqual(running.map(() => ''))
-    await eventually('another is made', async () => (await last()).status === 200)
     await management.stop()
   })
 })

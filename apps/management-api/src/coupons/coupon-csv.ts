@@ -12,7 +12,6 @@ import { csvField, withBom } from '@waymark/event-files'
 import { insertCoupons } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
-import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -27,11 +26,14 @@ import {
 import { linesOf } from './coupon-lines.ts'
 import { lockCouponQuotas } from './coupon-pool-queries.ts'
 
-/** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
-
 /** Imports and exports the codes of a pool as CSV streams. */
-export const couponCsvRoutes = ({ projectRoute, db, quotas, steadyClock }: ManagementDeps): Route[] => {
+export const couponCsvRoutes = ({
+  projectRoute,
+  exports,
+  db,
+  quotas,
+  steadyClock,
+}: ManagementDeps): Route[] => {
   const find = async (projectId: string, id: string) =>
     requireFound(await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId } }))
 
@@ -45,7 +47,7 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas, steadyClock }: Manag
     }),
     projectRoute(
       exportCoupons,
-      limitConcurrency(EXPORT_LIMITS, async ({ projectId, id, query: { bom }, allowAgain }) => {
+      exports(async ({ projectId, id, query: { bom }, allowAgain }) => {
         const pool = await find(projectId, id)
         const codes = whileAllowed(exportCodes(db.pool, pool), allowAgain, steadyClock)
         return {
@@ -58,8 +60,10 @@ export const couponCsvRoutes = ({ projectRoute, db, quotas, steadyClock }: Manag
   ]
 }
 
-/** Coupons per read or write. */
+/** Codes per write of an import. */
 const CHUNK = 5_000
+/** Coupons per read of an export: more would delay other requests. */
+const READ_AT_ONCE = 500
 const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt\n'
 
 /** All coupons of a pool as CSV. Each chunk is read when the one before has been sent. */
@@ -69,10 +73,10 @@ export async function* exportCodes(
 ): AsyncGenerator<string> {
   yield HEADER
   for (let last: string | undefined; ; ) {
-    const coupons = await readCouponsAfter(db, poolId, last, CHUNK)
+    const coupons = await readCouponsAfter(db, poolId, last, READ_AT_ONCE)
     if (coupons.length > 0) yield coupons.map((coupon) => lineOf(coupon, prefix)).join('')
     last = coupons.at(-1)?.id
-    if (last === undefined || coupons.length < CHUNK) return
+    if (last === undefined || coupons.length < READ_AT_ONCE) return
   }
 }
 

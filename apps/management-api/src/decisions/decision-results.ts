@@ -16,7 +16,7 @@ const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of r
 export const decisionResultsRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>
   projectRoute(
     getDecisionResults,
-    limitConcurrency(LIMITS, async ({ projectId, key, query }) => {
+    limitConcurrency(LIMITS)(async ({ projectId, key, query }) => {
       const row = requireFound(
         await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
       )

@@ -10,15 +10,12 @@ import {
 import { eventView } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
-import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { createReadSize } from '../http/read-size.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { cursorOf, type PlacedEventQuery, readEvents } from './event-queries.ts'
 import { formatCursor, placeQuery } from './events.ts'
 
-/** Exports that run at once, in this process. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 4, total: 8 }
 /** Maximum events per read. */
 const EVENTS_PER_READ = 100
 
@@ -32,10 +29,15 @@ const MEDIA_TYPES: Record<EventExportFormat, string> = {
 }
 
 /** The events that match, as a stream. */
-export const exportEventsRoute = ({ projectRoute, db: { pool }, steadyClock }: ManagementDeps): Route =>
+export const exportEventsRoute = ({
+  projectRoute,
+  exports,
+  db: { pool },
+  steadyClock,
+}: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
-    limitConcurrency(EXPORT_LIMITS, async ({ projectId, query: { format, bom, ...query }, allowAgain }) => {
+    exports(async ({ projectId, query: { format, bom, ...query }, allowAgain }) => {
       const portions = readPortions(pool, projectId, placeQuery(query))
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()

@@ -25,7 +25,7 @@ export const streamEventsRoute = ({
   const live = createLiveEvents({ pool, log })
   return projectRoute(
     streamEvents,
-    limitConcurrency(STREAM_LIMITS, async ({ projectId, query, request, allowAgain }) => {
+    limitConcurrency(STREAM_LIMITS)(async ({ projectId, query, request, allowAgain }) => {
       const reader = await live.follow(projectId, query)
       request.onEnd(reader.close)
       closeAtStop(request.message)

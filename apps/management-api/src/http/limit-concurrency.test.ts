@@ -7,10 +7,9 @@ import type { ProjectRequest } from './project-route.ts'
 const setUp = ({ reclaims = false } = {}) => {
   const ends: (() => void)[] = []
   const ended: string[] = []
-  const answer = limitConcurrency<unknown, unknown, unknown>(
-    { perProject: 2, perTenant: 3, total: 5, reclaims },
-    async () => ({ body: 'done' }),
-  )
+  const answer = limitConcurrency({ perProject: 2, perTenant: 3, total: 5, reclaims })(async () => ({
+    body: 'done',
+  }))
   const ask = (projectId: string) =>
     runAsWork({ tenantId: projectId.split('-')[0] ?? '', projectId }, () =>
       answer({

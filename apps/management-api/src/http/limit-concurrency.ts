@@ -15,17 +15,21 @@ type ConcurrencyLimits = {
 
 const RETRY_S = 10
 
-type Answer<B, Q, Body> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply<Body>>
+/** The handler of a project's route. */
+export type Answer<B, Q, Body> = (request: ProjectRequest<B, Q>) => Promise<ProjectReply<Body>>
 
 /**
- * Limits how many exports or streams run at once, so that neither one project nor one tenant with many projects can
+ * Limits how many exports or streams of the wrapped routes run at once, so that neither one project nor one tenant with many projects can
  * occupy all of them. Each counts until its answer has ended or failed. Beyond a limit of the caller the answer is 429,
  * beyond that of the process 503.
  */
-export const limitConcurrency = <B, Q, Body>(
-  { perProject, perTenant, total, what = 'exports', reclaims = false }: ConcurrencyLimits,
-  answer: Answer<B, Q, Body>,
-): Answer<B, Q, Body> => {
+export const limitConcurrency = ({
+  perProject,
+  perTenant,
+  total,
+  what = 'exports',
+  reclaims = false,
+}: ConcurrencyLimits): (<B, Q, Body>(answer: Answer<B, Q, Body>) => Answer<B, Q, Body>) => {
   const queue = createFairQueue({
     what,
     capacity: total,
@@ -33,7 +37,7 @@ export const limitConcurrency = <B, Q, Body>(
     lanes: { default: { perProject } },
     retryAfterSeconds: RETRY_S,
   })
-  return async (asked) => {
+  return (answer) => async (asked) => {
     const { projectId, request } = asked
     const end = () => void request.message.socket.destroySoon()
     const owner = ownerOfProject(projectId)

@@ -25,13 +25,14 @@ import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
 import { placeSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
 
 /** Each export holds a database connection until it has been sent. */
-const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4 }
+const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4, what: 'exports of people', reclaims: true }
 /** How long an erasure runs within its request, in ms. */
 const PURGE_DEADLINE_MS = 5_000
 
 /** Profiles: look-up, timeline, export and erasure. */
 export const profileRoutes = ({
   projectRoute,
+  exports,
   db,
   clock,
   marks,
@@ -59,10 +60,12 @@ export const profileRoutes = ({
   }),
   projectRoute(
     exportProfile,
-    limitConcurrency(EXPORT_LIMITS, async ({ projectId, id, allowAgain }) => {
-      const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-      return { stream: whileAllowed(exportPerson(db, person), allowAgain, steadyClock) }
-    }),
+    exports(
+      limitConcurrency(EXPORT_LIMITS)(async ({ projectId, id, allowAgain }) => {
+        const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
+        return { stream: whileAllowed(exportPerson(db, person), allowAgain, steadyClock) }
+      }),
+    ),
   ),
   projectRoute(eraseProfile, async ({ projectId, id, requireMatch }) => {
     const job = await erase(

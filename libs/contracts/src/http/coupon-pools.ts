@@ -280,8 +280,9 @@ export const exportCoupons = defineOperation({
   tag,
   summary: 'Export codes as CSV',
   description:
-    'Streams all coupons of the pool, oldest first. At most two exports per project, four per tenant and eight in ' +
-    'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
+    'Streams all coupons of the pool, oldest first. At most two exports per project and four per tenant ' +
+    'run at the same time per process, and forty in total: then the latest of the tenant with the most is broken off ' +
+    'for one with fewer. A client that accepts no data for 30 seconds is disconnected.',
   access: viewer,
   query: Type.Object({ bom: WithBom }),
   answers: {

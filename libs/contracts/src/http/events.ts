@@ -99,8 +99,9 @@ export const exportEvents = defineOperation({
   description:
     'Streams all events that match, the last received first. Each event has a `cursor`. Send the last one to ' +
     'continue an export that was interrupted or that ended at its `limit`. A Parquet file is readable only ' +
-    'when it is complete, so split large exports. At most two exports per project, four per tenant ' +
-    'and eight in total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
+    'when it is complete, so split large exports. At most two exports per project and four per ' +
+    'tenant run at the same time per process, and forty in total: then the latest of the tenant with the most is ' +
+    'broken off for one with fewer. A client that accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'viewer' },
   query: EventExportQuery,
   answers: {

@@ -122,7 +122,8 @@ export const exportProfile = defineOperation({
   summary: 'Export everything that is stored about a person',
   description:
     'One object with a list for each kind of data. At most two exports per tenant and four in ' +
-    'total run at the same time per process. A client that accepts no data for 30 seconds is disconnected.',
+    'total run at the same time per process: then the latest of the tenant with the most is broken off for one ' +
+    'with fewer. A client that accepts no data for 30 seconds is disconnected.',
   access: { by: 'project', role: 'admin' },
   effects: [],
   answers: {
