@@ -8,7 +8,7 @@ import { importCodes } from './coupon-csv.ts'
 /** A database that stores every code of an import. */
 const storingAll = () => {
   const query = async (statement: string | { values: unknown[] }) => {
-    if (typeof statement === 'string') return { rows: [{ size: 0, pools: 1, codes: '0' }] }
+    if (typeof statement === 'string') return { rows: [{ size: 0, pools: 1, codes: 0 }] }
     return { rows: (statement.values[1] as string[]).map((code) => ({ code })) }
   }
   const db = { pool: { query }, transaction: (work: (client: object) => unknown) => work({ query }) }

@@ -12,6 +12,7 @@ import { csvField, withBom } from '@waymark/event-files'
 import { insertCoupons } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
+import { inClient } from '../http/caller-queries.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -155,7 +156,7 @@ const insertChunk = (
 ): Promise<string[]> =>
   db.transaction(async (client) => {
     if (lines.length === 0) return []
-    const used = await lockCouponQuotas(client, pool.projectId)
+    const used = await lockCouponQuotas(inClient(client), pool.projectId)
     const size = await lockPoolSize(client, pool.id)
     if (size === undefined) throw new AppError('unprocessable', 'The pool was archived meanwhile')
     if (size + lines.length > MAX_POOL_SIZE)

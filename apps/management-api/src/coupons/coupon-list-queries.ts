@@ -89,6 +89,16 @@ const byCode = (projectId: string, { limit, cursor, poolId, status }: CouponQuer
   return { text, values }
 }
 
+const CODES = `
+  SELECT c.id, c.code, c.display, p.prefix FROM coupon.coupons c JOIN coupon.pools p ON p.id = c.pool_id
+  WHERE c.id = ANY($1::uuid[])`
+
+/** The displayed codes of coupons, by their ids. */
+export const readCodes = async (pool: Pool, couponIds: readonly string[]): Promise<Map<string, string>> => {
+  const { rows } = await pool.query<Pick<Row, 'id' | 'code' | 'display' | 'prefix'>>(CODES, [couponIds])
+  return new Map(rows.map((row) => [row.id, displayCode(row, row.prefix)]))
+}
+
 const CHUNK = 10_000
 
 // Waits for a coupon that is being redeemed, and then leaves it unchanged.

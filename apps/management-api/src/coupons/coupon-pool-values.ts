@@ -17,9 +17,7 @@ import { type PoolTerms, storedTerms } from './coupon-terms.ts'
 
 /** The columns of a new pool, and the code of a shared one. */
 export type PoolValues = {
-  pool: Omit<Prisma.CouponPoolUncheckedCreateInput, 'id' | 'projectId' | 'rules'> & {
-    rules: CouponRules | null
-  }
+  pool: Omit<Prisma.CouponPoolUncheckedCreateInput, 'id' | 'projectId' | 'count'>
   code: { code: string; display: string | null } | null
 }
 
@@ -44,7 +42,7 @@ export const newPoolValues = (body: NewPool): PoolValues => {
   })
   const terms = termsOf(body)
   requireOrder(terms.startsAt ?? null, terms.expiresAt ?? null)
-  const values = { name, kind, ...space, ...columnsOf(granted), rules: granted.rules, ...terms }
+  const values = { name, kind, ...space, ...columnsOf(granted), ...terms }
   if (kind === 'shared') {
     if (body.code === undefined) requireUnguessable(space, 1)
     const code = body.code === undefined ? drawnCode(space) : requireCode(body.code)
@@ -78,10 +76,7 @@ const patchedGrant = (pool: PatchedPool, { discount, rules, budgetAmount }: Pool
     budgetAmount: budgetAmount === undefined ? current.budgetAmount : budgetAmount,
   })
   requireSameBudgetCurrency(pool, granted.budgetAmount)
-  return {
-    ...columnsOf(granted),
-    rules: granted.rules === null ? Prisma.DbNull : (granted.rules as Prisma.InputJsonObject),
-  }
+  return columnsOf(granted)
 }
 
 /** A stored pool, as far as a change depends on it. */
@@ -122,8 +117,9 @@ const requireSameBudgetCurrency = ({ budgetCurrency, count }: PatchedPool, budge
   )
 }
 
-const columnsOf = ({ discount, budgetAmount }: PoolTerms) => ({
+const columnsOf = ({ discount, rules, budgetAmount }: PoolTerms) => ({
   discount: discount as Prisma.InputJsonObject,
+  rules: rules === null ? Prisma.DbNull : (rules as Prisma.InputJsonObject),
   budgetAmount: budgetAmount === null ? null : BigInt(budgetAmount.amount),
   ...(budgetAmount !== null && { budgetCurrency: budgetAmount.currency }),
 })

@@ -16,13 +16,14 @@ import type { Prisma } from '@waymark/database'
 import { displayCode } from '@waymark/domain/coupon'
 import { createAssignCoupon, resolveProfiles } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
+import { inPrisma } from '../http/caller-queries.ts'
 import { pageOf } from '../http/page.ts'
 import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
-import { createPool, lockCodeQuota } from './coupon-pool-queries.ts'
+import { createPool, lockCouponQuotas } from './coupon-pool-queries.ts'
 import { newPoolValues, patchedPoolValues, requireUnguessable, termsOfPool } from './coupon-pool-values.ts'
 import { previewCart } from './preview-cart.ts'
 
@@ -75,7 +76,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
   ): Promise<StoredPool> =>
     db.prisma.$transaction(async (tx) => {
       // Always locked before the row of the pool.
-      const codes = adds ? await lockCodeQuota(tx, projectId) : 0
+      const codes = adds ? (await lockCouponQuotas(inPrisma(tx), projectId)).codes : 0
       await lockRow(tx, 'coupon.pools', id, 'NO KEY UPDATE')
       const pool = requireFound(
         await tx.couponPool.findFirst({ where: { id, projectId }, include: withCount }),

@@ -2,11 +2,11 @@ import { RedemptionView } from '@waymark/contracts/http/coupon-views'
 import { pick } from '@waymark/contracts/http/pick'
 import { listRedemptions, rollBackRedemption as rollBackOperation } from '@waymark/contracts/http/redemptions'
 import type { Prisma } from '@waymark/database'
-import { displayCode } from '@waymark/domain/coupon'
 import type { Route } from '@waymark/service-kit'
 import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { readCodes } from './coupon-list-queries.ts'
 import { rollBackPart, rollBackRedemption } from './rollback-queries.ts'
 
 /** A project's redemptions and their rollback. */
@@ -14,13 +14,7 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
   /** Redemptions with the codes of their coupons. */
   const viewAll = async (redemptions: readonly Redemption[]) => {
     const couponIds = redemptions.map(({ couponId }) => couponId)
-    const coupons = await db.prisma.coupon.findMany({ where: { id: { in: couponIds } } })
-    const poolIds = coupons.map(({ poolId }) => poolId)
-    const pools = await db.prisma.couponPool.findMany({ where: { id: { in: poolIds } } })
-    const prefixes = new Map(pools.map(({ id, prefix }) => [id, prefix]))
-    const codes = new Map(
-      coupons.map((coupon) => [coupon.id, displayCode(coupon, prefixes.get(coupon.poolId) ?? '')]),
-    )
+    const codes = await readCodes(db.pool, couponIds)
     return redemptions.map((redemption) => viewRedemption(redemption, codes.get(redemption.couponId) ?? ''))
   }
 

@@ -6,6 +6,7 @@ import type { ProjectRole } from '@waymark/contracts/project-role'
 import type { Database } from '@waymark/database'
 import { roleAllows } from '@waymark/domain/account'
 import { scopeAllows } from '@waymark/domain/key'
+import type { ClientBase } from 'pg'
 import type { Session } from '../accounts/session-queries.ts'
 
 /** Who sends a write, and what the caller has to be allowed when it commits. */
@@ -15,7 +16,7 @@ export type WriteCaller =
 
 type Row = { role?: string; scopes?: ApiKeyScope[] }
 /** Runs a statement in a transaction and returns its rows. */
-type Query = (text: string, values: unknown[]) => Promise<Row[]>
+export type Query<R> = (text: string, values: unknown[]) => Promise<R[]>
 
 const callers = new AsyncLocalStorage<WriteCaller>()
 
@@ -36,7 +37,7 @@ const MEMBER =
  * of the transaction; use it once the other locks are taken, so that a revocation that holds them cannot deadlock with it.
  * @throws AppError unauthorized, forbidden or not_found when a revocation has committed before
  */
-const requireCaller = async (query: Query, { lock }: { lock: boolean }): Promise<void> => {
+const requireCaller = async (query: Query<Row>, { lock }: { lock: boolean }): Promise<void> => {
   const caller = callers.getStore()
   if (!caller) return
   const suffix = lock ? ' FOR SHARE' : ''
@@ -61,10 +62,17 @@ const requireCaller = async (query: Query, { lock }: { lock: boolean }): Promise
 
 type PrismaTransaction = { $queryRawUnsafe<T>(text: string, ...values: unknown[]): Promise<T> }
 
-const inPrisma =
-  (tx: PrismaTransaction): Query =>
+/** Runs statements in a transaction of Prisma. */
+export const inPrisma =
+  <R>(tx: PrismaTransaction): Query<R> =>
   (text, values) =>
-    tx.$queryRawUnsafe<Row[]>(text, ...values)
+    tx.$queryRawUnsafe<R[]>(text, ...values)
+
+/** Runs statements in the transaction of a client of pg. */
+export const inClient =
+  <R extends object>(client: Pick<ClientBase, 'query'>): Query<R> =>
+  async (text, values) =>
+    (await client.query<R>(text, values)).rows
 
 /** As `requireCaller`, once a transaction has its other locks. */
 export const requireCallerWithLock = (tx: PrismaTransaction): Promise<void> =>
@@ -78,9 +86,7 @@ export const checkingCallers = (db: Database): Database => {
   const transaction: Database['transaction'] = (run, options) =>
     db.transaction(async (client, commit) => {
       const result = await run(client, commit)
-      await requireCaller(async (text, values) => (await client.query<Row>(text, values)).rows, {
-        lock: true,
-      })
+      await requireCaller(inClient(client), { lock: true })
       return result
     }, options)
   const inTransaction = (work: unknown, options?: object): unknown =>
