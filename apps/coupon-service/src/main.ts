@@ -1,4 +1,4 @@
 import { runApp } from '@waymark/service-kit'
 import { createCouponService } from './app.ts'
 
-await runApp('coupon-service', { port: 8086 }, createCouponService)
+await runApp('coupon-service', { port: 8086, config: {} }, createCouponService)

@@ -1,4 +1,4 @@
 import { runApp } from '@waymark/service-kit'
 import { createEnrichmentConsumer } from './app.ts'
 
-await runApp('enrichment-consumer', { port: 8082 }, createEnrichmentConsumer)
+await runApp('enrichment-consumer', { port: 8082, config: {} }, createEnrichmentConsumer)

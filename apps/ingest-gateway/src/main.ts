@@ -1,4 +1,4 @@
 import { runAppWithAnalytics } from '@waymark/service-kit'
 import { createIngestGateway } from './app.ts'
 
-await runAppWithAnalytics('ingest-gateway', { port: 8080 }, createIngestGateway)
+await runAppWithAnalytics('ingest-gateway', { port: 8080, config: {} }, createIngestGateway)

@@ -44,18 +44,24 @@ addFormats.default(ajv)
 export const isVariable = (entry: Variable | ConfigSpec): entry is Variable =>
   typeof entry.variable === 'string'
 
+type Environment = Readonly<Record<string, string | undefined>>
+
 /**
  * Reads a configuration from environment variables. Lists are separated by commas, and an empty variable counts as unset.
  * Instead of `NAME`, `NAME_FILE` may name a file that contains the value, such as a mounted secret. A file `NAME` in the
  * directory `SECRETS_DIR` overrides both.
  * @throws ConfigError with all wrong variables
  */
-export const readConfig = <Spec extends ConfigSpec>(
-  spec: Spec,
-  env: Readonly<Record<string, string | undefined>>,
-): Config<Spec> => {
+export const readConfig = <Spec extends ConfigSpec>(spec: Spec, env: Environment): Config<Spec> =>
+  readConfigs([spec], env)[0]
+
+/** Reads several configurations, as `readConfig`, and reports their problems together. */
+export const readConfigs = <const Specs extends readonly ConfigSpec[]>(
+  specs: Specs,
+  env: Environment,
+): { readonly [Index in keyof Specs]: Config<Specs[Index]> } => {
   const problems: string[] = []
-  const declared = new Set(variablesOf(spec).map(({ variable }) => variable))
+  const declared = new Set(specs.flatMap(variablesOf).map(({ variable }) => variable))
   const secrets = isSet(env.SECRETS_DIR) ? filesIn(env.SECRETS_DIR, problems) : new Map<string, string>()
   const textOf = (name: string): string | undefined => {
     const secret = secrets.get(name)
@@ -67,9 +73,9 @@ export const readConfig = <Spec extends ConfigSpec>(
     problems.push(`${name} and ${name}_FILE are both set: unset one of them`)
     return text
   }
-  const config = readTree(spec, textOf, problems)
+  const configs = specs.map((spec) => readTree(spec, textOf, problems))
   if (problems.length > 0) throw new ConfigError(problems)
-  return config as Config<Spec>
+  return configs as { readonly [Index in keyof Specs]: Config<Specs[Index]> }
 }
 
 /** The variables of a spec, in order. */

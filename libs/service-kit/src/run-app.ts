@@ -1,5 +1,5 @@
 import { openClickHouse } from './analytics.ts'
-import { type Config, type ConfigSpec, readConfig } from './config.ts'
+import { type Config, type ConfigSpec, readConfigs } from './config.ts'
 import { type CorePlatform, distributedPlatform, type Platform } from './platform.ts'
 import { httpConfig, platformConfig } from './platform-config.ts'
 import { runService } from './run-service.ts'
@@ -12,7 +12,7 @@ type AppOptions<Spec extends ConfigSpec> = {
   /** Default of `PORT`. */
   port: number
   /** Variables of this app, in addition to those of every app. */
-  config?: Spec
+  config: Spec
   /** Checks what schemas cannot, before the stores are opened. @throws ConfigError */
   checkConfig?: (config: Config<Spec>) => void
 }
@@ -22,41 +22,46 @@ type AppConfig<Spec extends ConfigSpec> = Config<Spec> & {
 }
 
 /** Runs one app in its own process, on Kafka, PostgreSQL and Redis, until it receives a signal. */
-export const runApp = <Spec extends ConfigSpec = Record<never, never>>(
+export const runApp = <Spec extends ConfigSpec>(
   name: string,
-  { port, config: spec, checkConfig }: AppOptions<Spec>,
+  options: AppOptions<Spec>,
   create: (platform: CorePlatform, config: AppConfig<Spec>, scope: Scope) => Service | Promise<Service>,
 ): Promise<void> =>
-  runService(name, process.env, async (context) => {
-    const { platform: stores, ...rest } = readConfig(
-      { ...spec, platform: platformConfig, http: httpConfig(port) },
-      context.env,
-    )
-    const config = rest as unknown as AppConfig<Spec>
-    checkConfig?.(config)
-    const waiting = createWaitingServer(config.http, context.scope)
-    const platform = await distributedPlatform(stores, { ...context, onMigrationsPending: waiting.open })
-    await waiting.close()
-    await startService(await create(platform, config, context.scope), config.http, platform, context.scope)
-  })
+  runWithStores(name, options, {}, (platform, config, _stores, scope) => create(platform, config, scope))
 
 /** Like `runApp`, with ClickHouse in addition. */
-export const runAppWithAnalytics = <Spec extends ConfigSpec = Record<never, never>>(
+export const runAppWithAnalytics = <Spec extends ConfigSpec>(
   name: string,
-  { config, checkConfig, ...options }: AppOptions<Spec>,
+  options: AppOptions<Spec>,
   create: (platform: Platform, config: AppConfig<Spec>, scope: Scope) => Service | Promise<Service>,
-): Promise<void> => {
-  const withClickHouse = { ...config, clickhouse: clickhouseConfig }
-  return runApp(
+): Promise<void> =>
+  runWithStores(
     name,
-    {
-      ...options,
-      config: withClickHouse,
-      checkConfig: (read) => checkConfig?.(read as unknown as Config<Spec>),
-    },
-    async (platform, read, scope) => {
-      const own = read as unknown as AppConfig<Spec> & { clickhouse: Config<typeof clickhouseConfig> }
-      return create({ ...platform, analytics: await openClickHouse(own.clickhouse, scope) }, own, scope)
-    },
+    options,
+    { clickhouse: clickhouseConfig },
+    async (platform, config, { clickhouse }, scope) =>
+      create({ ...platform, analytics: await openClickHouse(clickhouse, scope) }, config, scope),
   )
-}
+
+/** Runs an app whose `create` opens further stores, which `storesSpec` configures. */
+const runWithStores = <Spec extends ConfigSpec, StoresSpec extends ConfigSpec>(
+  name: string,
+  { port, config: spec, checkConfig }: AppOptions<Spec>,
+  storesSpec: StoresSpec,
+  create: (
+    platform: CorePlatform,
+    config: AppConfig<Spec>,
+    stores: Config<StoresSpec>,
+    scope: Scope,
+  ) => Service | Promise<Service>,
+): Promise<void> =>
+  runService(name, process.env, async (context) => {
+    const common = { platform: platformConfig, http: httpConfig(port) }
+    const [own, stores, { platform: settings, http }] = readConfigs([spec, storesSpec, common], context.env)
+    checkConfig?.(own)
+    const waiting = createWaitingServer(http, context.scope)
+    const platform = await distributedPlatform(settings, { ...context, onMigrationsPending: waiting.open })
+    await waiting.close()
+    const service = await create(platform, { ...own, http }, stores, context.scope)
+    await startService(service, http, platform, context.scope)
+  })
