@@ -88,7 +88,7 @@ const ask = async (io: Io, url: string, path: string): Promise<{ response: Respo
 }
 
 const describeServer = (url: string, status: number, text: string): Result => {
-  const body = parseJson(text) as { name?: unknown; version?: unknown; apps?: unknown[] } | undefined
+  const body = jsonOrUndefined(text) as { name?: unknown; version?: unknown; apps?: unknown[] } | undefined
   if (typeof body?.version !== 'string') return problem(`${url} answers ${status}, but is not Waymark`)
   const apps = `${body.apps?.length ?? 0} apps`
   return minor(body.version) === minor(VERSION)
@@ -98,7 +98,7 @@ const describeServer = (url: string, status: number, text: string): Result => {
 
 const minor = (version: string): string => version.split('.').slice(0, 2).join('.')
 
-const parseJson = (text: string): unknown => {
+const jsonOrUndefined = (text: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {

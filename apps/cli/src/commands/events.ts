@@ -119,7 +119,7 @@ const refusalOf = (error: unknown): TrackResult => {
 }
 
 const eventOf = (eventName: string, { user, visitor, property, properties }: SendOptions): EventBody => {
-  const all: unknown = properties === undefined ? {} : parseJson(properties, '--properties')
+  const all: unknown = properties === undefined ? {} : requireJson(properties, '--properties')
   if (typeof all !== 'object' || all === null || Array.isArray(all))
     throw new CliError('--properties must be a JSON object')
   return {
@@ -148,7 +148,7 @@ const readEvents = async ({ io }: Context, file: string): Promise<EventBody[]> =
     .split('\n')
     .map((line, index): [string, number] => [line.trim(), index + 1])
     .filter(([line]) => line !== '')
-    .map(([line, number]) => parseJson(line, `Line ${number}`) as EventBody)
+    .map(([line, number]) => requireJson(line, `Line ${number}`) as EventBody)
 }
 
 const readText = (file: string): Promise<string> =>
@@ -156,7 +156,7 @@ const readText = (file: string): Promise<string> =>
     throw new CliError(`Cannot read ${file}: ${error.message}`)
   })
 
-const parseJson = (text: string, where: string): unknown => {
+const requireJson = (text: string, where: string): unknown => {
   try {
     return JSON.parse(text)
   } catch {
