@@ -6,6 +6,7 @@ import { verifyPassword } from '@waymark/domain/account'
 import { clientNetworkOf } from '@waymark/domain/enrichment'
 import { requireOngoingWork } from '@waymark/domain/fairness'
 import { type HttpRequest, type PasswordQueue, protocolOf, readFormBody } from '@waymark/service-kit'
+import { parseCookie } from 'cookie'
 import type { PasswordProblem } from './password-page.ts'
 
 /** A link with a password; `passwordHash` is a PHC string. */
@@ -19,7 +20,7 @@ const RETRY_AFTER_S = 2
 const BUSY: ReadonlySet<string> = new Set(['overloaded', 'rate_limited'])
 
 const COOKIE = 'wm_link'
-const IN_COOKIES = new RegExp(`(?:^|; ?)${COOKIE}=(\\d{1,12})\\.([A-Za-z0-9_-]{43})(?:;|$)`)
+const REMEMBERED = /^(\d{1,12})\.([A-Za-z0-9_-]{43})$/
 /** How long a browser remembers that the password was right. */
 const REMEMBERED_S = 60 * 60
 
@@ -89,7 +90,8 @@ export const createLinkPasswords = ({
 
     /** Whether the visitor gave the password of a link within the last hour. */
     isRemembered: ({ headers }: HttpRequest, link: LockedLink): boolean => {
-      const [, expiresAt = '', signature = ''] = IN_COOKIES.exec(headers.cookie ?? '') ?? []
+      const given = parseCookie(headers.cookie ?? '')[COOKIE] ?? ''
+      const [, expiresAt = '', signature = ''] = REMEMBERED.exec(given) ?? []
       return (
         Number(expiresAt) * 1000 > clock() &&
         timingSafeEqual(Buffer.from(signature), Buffer.from(sign(link, expiresAt)))

@@ -1,19 +1,16 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import pRetry from 'p-retry'
 
-const ATTEMPTS = 6
-const DELAY_MS = 20
+const RETRIES = 5
+const FIRST_DELAY_MS = 10
 // Deadlock and serialization failure. PostgreSQL has rolled back the transaction.
 const CONFLICTS = new Set(['40P01', '40001'])
 
-/** Runs a transaction again after a conflict with another, up to six times in total, with growing delays. */
-export const retryConflicts = async <T>(run: () => Promise<T>): Promise<T> => {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await run()
-    } catch (error) {
-      const { code } = error as { code?: unknown }
-      if (attempt === ATTEMPTS || typeof code !== 'string' || !CONFLICTS.has(code)) throw error
-    }
-    await sleep(Math.random() * DELAY_MS * attempt)
-  }
-}
+/** Runs a transaction again after a conflict with another, up to six times in total, with growing random delays. */
+export const retryConflicts = <T>(run: () => Promise<T>): Promise<T> =>
+  pRetry(run, {
+    retries: RETRIES,
+    minTimeout: FIRST_DELAY_MS,
+    factor: 1.5,
+    randomize: true,
+    shouldRetry: ({ error }) => 'code' in error && CONFLICTS.has(`${error.code}`),
+  })
