@@ -8,6 +8,7 @@ import { startProcess } from './child-process.ts'
 import { executeOnClickHouse } from './clickhouse-database.ts'
 import { freePort } from './free-port.ts'
 import { requireServices, type Services, services } from './services.ts'
+import { copyStandaloneDatabase } from './standalone-database.ts'
 import { execute } from './template-database.ts'
 import { createTestDatabase } from './test-database.ts'
 
@@ -78,6 +79,7 @@ export const startStandalone = async (
   const dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-'))
   // As root, the database runs as another user, who must be able to enter the directory.
   await chmod(dataDir, 0o755)
+  await copyStandaloneDatabase(path.join(dataDir, 'postgres'))
   // It writes its own address into links and files, so it must know its port before it listens.
   const port = await freePort()
   const start = () =>
