@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
+const [MIN_PAUSE_MS, MAX_PAUSE_MS] = [20, 100]
+
 /**
- * Calls `check` every 20 ms until it returns something other than undefined or false, and returns that.
+ * Calls `check` until it returns something other than undefined or false, and returns that. It is called every 20 ms, and
+ * less often later, because most checks take processor time from what they wait for.
  * @throws what `check` last threw, or an error with `what`, after `timeoutMs`
  */
 export const eventually = async <T>(
@@ -9,7 +12,7 @@ export const eventually = async <T>(
   check: () => Promise<T | undefined | false> | T | undefined | false,
   timeoutMs = 60_000,
 ): Promise<T> => {
-  const deadline = Date.now() + timeoutMs
+  const begunAt = Date.now()
   for (let lastError: unknown; ; ) {
     try {
       const answer = await check()
@@ -17,7 +20,8 @@ export const eventually = async <T>(
     } catch (error) {
       lastError = error
     }
-    if (Date.now() > deadline) throw lastError ?? new Error(`not within ${timeoutMs} ms: ${what}`)
-    await sleep(20)
+    const waitedMs = Date.now() - begunAt
+    if (waitedMs > timeoutMs) throw lastError ?? new Error(`not within ${timeoutMs} ms: ${what}`)
+    await sleep(Math.min(MAX_PAUSE_MS, Math.max(MIN_PAUSE_MS, waitedMs / 10)))
   }
 }
