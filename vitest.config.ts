@@ -1,3 +1,4 @@
+import path from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
 import { TimedSequencer } from './libs/testing/src/timed-sequencer.ts'
@@ -12,15 +13,19 @@ import {
 // In CI a missing Docker fails the run, so nothing is left out there.
 const hasContainers = Boolean(process.env.CI) || dockerAnswers()
 const leftOut = hasContainers ? [] : filesThatNeedContainers(import.meta.dirname)
-// Containers use the processor too. Projects that run together must have the same number.
-const maxWorkers = hasContainers ? 2 : 3
+// More than the two processors of CI: tests wait for containers, processes and browsers. The same for all projects,
+// because those that run together must have the same number.
+const maxWorkers = 3
 
 // As long as `eventually` waits. Without this, Vitest gives up after one second.
 const poll = { timeout: 60_000 }
 
+/** Compiled files, which the processes of tests and those that they start share. */
+const NODE_COMPILE_CACHE = path.join(import.meta.dirname, 'node_modules/.cache/compiled')
+
 /** Lets the summary count what a project uses. */
 const counted = (project: string, env: Record<string, string> = {}) => ({
-  env: { TEST_PROJECT: project, ...env },
+  env: { TEST_PROJECT: project, NODE_COMPILE_CACHE, ...env },
   setupFiles: './libs/testing/src/count-cpu.ts',
 })
 
