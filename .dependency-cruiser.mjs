@@ -83,7 +83,7 @@ export default {
           '^libs/contracts/src/(?!.*\\.test\\.ts$).+\\.ts$',
           '^libs/domain/src/[^/]+/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
-          '^libs/testing/src/(child-process|chromium|servers|used-memory)\\.ts$',
+          '^libs/testing/src/(child-process|chromium|servers|unit|used-memory)\\.ts$',
         ],
       },
     },

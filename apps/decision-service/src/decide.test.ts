@@ -10,7 +10,7 @@ import {
 } from '@waymark/domain/decision'
 import { profileIdOf } from '@waymark/domain/identity'
 import type { Person, WantedPerson } from '@waymark/pipeline'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import { describe, expect, it } from 'vitest'
 import { createDecide } from './decide.ts'
 import { createExpose } from './expose.ts'

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { createMemoryCache, createMemoryMarks, type SharedMarks } from '@waymark/cache'
 import { createPersonChanges, type WantedPerson } from '@waymark/pipeline'
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createFindPerson } from './find-person.ts'

@@ -1,5 +1,5 @@
 import { createMemoryTotals, type SharedTotals } from '@waymark/cache'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
 import { expect, it } from 'vitest'
 import { createClickLimits } from './click-limits.ts'

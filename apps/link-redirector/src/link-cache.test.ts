@@ -1,6 +1,6 @@
 import { createMemoryCache } from '@waymark/cache'
 import { createChangeNotices } from '@waymark/project-config'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createLinkCache } from './link-cache.ts'

@@ -1,6 +1,6 @@
 import type { EventKey } from '@waymark/analytics'
 import type { Platform } from '@waymark/service-kit'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { completeEventsLoop } from './complete-events.ts'

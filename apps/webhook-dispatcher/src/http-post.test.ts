@@ -1,4 +1,4 @@
-import { startRawServer } from '@waymark/testing'
+import { startRawServer } from '@waymark/testing/unit'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { createHttpPost } from './http-post.ts'

@@ -1,4 +1,4 @@
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createReadThroughCache, type ReadThroughCacheOptions } from './read-through-cache.ts'
 

@@ -57,16 +57,15 @@ describe('the message of a problem', () => {
   const bodies = operations.flatMap(({ id, body }) => (body ? [{ id, body }] : []))
   const queries = operations.flatMap(({ id, query }) => (query ? [{ id, query }] : []))
   const SCHEMA_WORDS = /must match|must NOT|pattern/
+  const isInWords = (message = '') => !SCHEMA_WORDS.test(message)
 
   it.each(bodies)('has no words of JSON Schema in the body of $id', ({ body }) => {
     const { properties = {} } = body.schema as { properties?: Record<string, unknown> }
     const members = Object.fromEntries(Object.keys(properties).map((name) => [name, fc.jsonValue()]))
     const value = fc.oneof(fc.jsonValue(), fc.record(members, { requiredKeys: [] }))
     fc.assert(
-      fc.property(value, (given) => {
-        expect(body.validator.check(given)?.message ?? '').not.toMatch(SCHEMA_WORDS)
-      }),
-      { numRuns: 300 },
+      fc.property(value, (given) => isInWords(body.validator.check(given)?.message)),
+      { numRuns: 100 },
     )
   })
 
@@ -74,9 +73,9 @@ describe('the message of a problem', () => {
     const { properties = {} } = query.schema as { properties?: Record<string, unknown> }
     const members = Object.fromEntries(Object.keys(properties).map((name) => [name, fc.string()]))
     fc.assert(
-      fc.property(fc.record(members, { requiredKeys: [] }), (given) => {
-        expect(query.validator.check({ ...given })?.message ?? '').not.toMatch(SCHEMA_WORDS)
-      }),
+      fc.property(fc.record(members, { requiredKeys: [] }), (given) =>
+        isInWords(query.validator.check({ ...given })?.message),
+      ),
     )
   })
 

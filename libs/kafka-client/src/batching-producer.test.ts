@@ -1,5 +1,5 @@
 import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import fc from 'fast-check'
 import type { RecordMetadata } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'

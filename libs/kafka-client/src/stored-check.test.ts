@@ -1,4 +1,4 @@
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing/unit'
 import kafkajs from 'kafkajs'
 import { expect, it } from 'vitest'
 import type { KafkaClient } from './clients.ts'

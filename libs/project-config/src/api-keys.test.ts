@@ -1,6 +1,6 @@
 import type { Cache } from '@waymark/cache'
 import { generateApiKey } from '@waymark/domain/key'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import fc from 'fast-check'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'

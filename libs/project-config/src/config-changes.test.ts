@@ -1,5 +1,5 @@
 import { createReadThroughCache } from '@waymark/cache'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createConfigChanges } from './config-changes.ts'

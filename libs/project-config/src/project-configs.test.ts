@@ -1,5 +1,5 @@
 import { createMemoryCache } from '@waymark/cache'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
 import { describe, expect, it, vi } from 'vitest'
 import { createCompileOnce, createProjectConfigs } from './project-configs.ts'

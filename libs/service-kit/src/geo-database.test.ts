@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { createMemoryLog, eventually, placesFile } from '@waymark/testing'
+import { createMemoryLog, eventually, placesFile } from '@waymark/testing/unit'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { openGeoDatabase } from './geo-database.ts'
 import { createScope } from './scope.ts'

@@ -1,4 +1,4 @@
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import { describe, expect, it } from 'vitest'
 import { drain, everyMs, type Loop, startLoop, untilStopped } from './loop.ts'
 

@@ -19,7 +19,8 @@ const run = async (body: string, level = 'silent', flags: string[] = []) => {
     })`
   const args = [...flags, '--input-type=module', '--eval', script]
   // Settings such as NO_COLOR make Node.js itself write to standard error.
-  const { child, ended, kill, stdout, stderr } = startProcess(process.execPath, args, { env: {} })
+  const env = { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
+  const { child, ended, kill, stdout, stderr } = startProcess(process.execPath, args, { env })
   onTestFinished(kill)
   let signals: NodeJS.Timeout | undefined
   child.stdout.on('data', (text: string) => {

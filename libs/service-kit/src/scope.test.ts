@@ -1,4 +1,4 @@
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import { expect, it } from 'vitest'
 import { createScope } from './scope.ts'
 

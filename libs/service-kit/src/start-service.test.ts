@@ -1,4 +1,4 @@
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing/unit'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { everyMs } from './loop.ts'

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually } from '@waymark/testing'
+import { eventually } from '@waymark/testing/unit'
 import { beforeEach, expect, it, onTestFinished } from 'vitest'
 import { ROOT } from './root.ts'
 

@@ -17,6 +17,8 @@ const UNDESCRIBED = [
 ]
 
 const HERE = path.resolve(import.meta.dirname, 'rendered-objects.ts')
+/** The parsed files of packages, which do not change while this process runs. */
+const packageFiles = new Map<string, ts.SourceFile | undefined>()
 
 /** The module that describes the object's kind, or undefined when there is none. */
 const moduleOf = ({ apiVersion, kind }: KubernetesObject): string | undefined => {
@@ -95,8 +97,11 @@ export const unknownFields = (objects: readonly KubernetesObject[]): string[] =>
   const host = ts.createCompilerHost(options)
   const { fileExists, getSourceFile } = host
   host.fileExists = (file) => file === HERE || fileExists(file)
-  host.getSourceFile = (file, version, ...rest) =>
-    file === HERE ? ts.createSourceFile(file, source, version) : getSourceFile(file, version, ...rest)
+  host.getSourceFile = (file, version, ...rest) => {
+    if (file === HERE) return ts.createSourceFile(file, source, version)
+    if (!packageFiles.has(file)) packageFiles.set(file, getSourceFile(file, version, ...rest))
+    return packageFiles.get(file)
+  }
   const program = ts.createProgram([HERE], options, host)
   return ts.getPreEmitDiagnostics(program).map(({ file, start = 0, messageText }) => {
     const before = source.slice(0, start)

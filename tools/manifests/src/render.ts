@@ -34,6 +34,11 @@ export const renderText = ([command, verb]: readonly [string, string], folder: s
 export const objectsIn = (text: string): readonly KubernetesObject[] =>
   parseAllDocuments(text).map((document) => document.toJS() as KubernetesObject)
 
-/** The objects of a folder below `deploy/k8s`. */
-export const render = (kustomize: readonly [string, string], folder: string): readonly KubernetesObject[] =>
-  objectsIn(renderText(kustomize, folder))
+const rendered = new Map<string, readonly KubernetesObject[]>()
+
+/** The objects of a folder below `deploy/k8s`, which is rendered once in a process. */
+export const render = (kustomize: readonly [string, string], folder: string): readonly KubernetesObject[] => {
+  const objects = rendered.get(folder) ?? objectsIn(renderText(kustomize, folder))
+  rendered.set(folder, objects)
+  return objects
+}

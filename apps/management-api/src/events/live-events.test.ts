@@ -1,4 +1,4 @@
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createLiveEvents, createReader } from './live-events.ts'

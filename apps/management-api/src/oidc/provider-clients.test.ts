@@ -1,5 +1,5 @@
 import { AppError } from '@waymark/contracts/app-error'
-import { startRawServer } from '@waymark/testing'
+import { startRawServer } from '@waymark/testing/unit'
 import fc from 'fast-check'
 import { jwtVerify } from 'jose'
 import { expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-import { eventually } from '@waymark/testing'
+import { eventually } from '@waymark/testing/unit'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import type { Server, ServerExit } from './server.ts'
 import { superviseServer } from './supervise.ts'

@@ -35,12 +35,16 @@ const spends =
 
 const empty = (): Sample => ({ people: 0, sum: 0, sumOfSquares: 0, past: null })
 const addPeople = (sample: Sample, people: number, draw: Draw, random: Random): void => {
+  // In variables, because each change of a property that is no integer allocates a number.
+  let { sum, sumOfSquares } = sample
   for (let n = 0; n < people; n++) {
     const value = draw(random)
-    sample.people++
-    sample.sum += value
-    sample.sumOfSquares += value * value
+    sum += value
+    sumOfSquares += value * value
   }
+  sample.people += people
+  sample.sum = sum
+  sample.sumOfSquares = sumOfSquares
 }
 
 /** The part of experiments of which `count` is true. */

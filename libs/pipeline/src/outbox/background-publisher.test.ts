@@ -1,7 +1,7 @@
 import type { Exposure } from '@waymark/contracts/records/change-records'
 import { exposures } from '@waymark/contracts/topics'
 import { BusUnavailableError, type OutgoingRecord } from '@waymark/event-bus'
-import { createMemoryLog, eventually } from '@waymark/testing'
+import { createMemoryLog, eventually } from '@waymark/testing/unit'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { createBackgroundPublisher } from './background-publisher.ts'
 

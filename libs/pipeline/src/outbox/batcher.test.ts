@@ -1,5 +1,5 @@
 import { getEventListeners } from 'node:events'
-import { eventually } from '@waymark/testing'
+import { eventually } from '@waymark/testing/unit'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type BatcherOptions, createBatcher } from './batcher.ts'
 

@@ -2,7 +2,7 @@ import { BUS_DEADLINE_MS, ENQUEUE_DEADLINE_MS, REQUEST_DEADLINE_MS } from '@waym
 import { ingestRecords } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
 import { BusUnavailableError, publishing } from '@waymark/event-bus'
-import { anIngestRecord, createMemoryLog } from '@waymark/testing'
+import { anIngestRecord, createMemoryLog } from '@waymark/testing/unit'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createIngestQueue } from './ingest-queue.ts'
 

@@ -1,6 +1,6 @@
 import { request } from 'node:http'
 import { AppError } from '@waymark/contracts/app-error'
-import { createMemoryLog } from '@waymark/testing'
+import { createMemoryLog } from '@waymark/testing/unit'
 import { Router } from 'express'
 import { Registry } from 'prom-client'
 import { afterEach, expect, it, vi } from 'vitest'

@@ -1,4 +1,4 @@
-import { anEnrichedEvent } from '@waymark/testing'
+import { anEnrichedEvent } from '@waymark/testing/unit'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { countStoredEvents } from './count-stored-events.ts'

@@ -1,6 +1,6 @@
 import { ingestRecords, topics } from '@waymark/contracts/topics'
 import { type Delivery, type EventBus, type Outcome, publishing } from '@waymark/event-bus'
-import { anIngestRecord } from '@waymark/testing'
+import { anIngestRecord } from '@waymark/testing/unit'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { measureBus } from './measure-bus.ts'

@@ -11,7 +11,7 @@ import {
   type SerializedRecord,
   serializeRecords,
 } from '@waymark/event-bus'
-import { anIngestRecord } from '@waymark/testing'
+import { anIngestRecord } from '@waymark/testing/unit'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { traceBus } from './trace-bus.ts'
 import { traceLogFields } from './trace-requests.ts'
