@@ -94,16 +94,22 @@ export const setTheme = (page: Page, theme: 'light' | 'dark'): Promise<void> =>
 
 type AxeRun = { violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
-const COLOR_RULES = ['color-contrast', 'link-in-text-block']
+/** The rules whose result depends on colors or on the size of the window. */
+const APPEARANCE_RULES = [
+  'color-contrast',
+  'link-in-text-block',
+  'scrollable-region-focusable',
+  'target-size',
+]
 
 /**
  * Fails when axe finds a violation of WCAG 2.2 AA on the page.
  *
- * @param only `colors` for a page that was checked already and has other colors since
+ * @param only `appearance` for a page that was checked already and has other colors or another size since
  */
-export const expectAccessible = async (page: Page, only?: 'colors'): Promise<void> => {
+export const expectAccessible = async (page: Page, only?: 'appearance'): Promise<void> => {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE)
-  const options = { runOnly: only ? COLOR_RULES : WCAG, resultTypes: ['violations'], preload: false }
+  const options = { runOnly: only ? APPEARANCE_RULES : WCAG, resultTypes: ['violations'], preload: false }
   const { violations } = await page.evaluate<AxeRun>(`axe.run(document, ${JSON.stringify(options)})`)
   const found = violations.map(
     ({ id, nodes }) => `${page.url()}: ${id} ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
