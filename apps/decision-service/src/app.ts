@@ -18,6 +18,7 @@ import { createFindPerson } from './find-person.ts'
 import { flagStreamRoute } from './flag-stream-route.ts'
 import { createFlagStreams } from './flag-streams.ts'
 import { ofrepRoutes } from './ofrep-routes.ts'
+import { postHogFlagsRoutes } from './posthog-flags-routes.ts'
 import { reportExposuresRoute } from './report-exposures.ts'
 import { createAssignVariantCoupon } from './variant-coupon.ts'
 
@@ -62,6 +63,7 @@ export const createDecisionService = (
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),
       reportExposuresRoute({ apiKeys, projectConfigs, clock, expose, limitRequests: limit('exposures') }),
       ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide, streams }),
+      ...postHogFlagsRoutes({ apiKeys, limitRequests: limit('posthog-flags'), decide, clock }),
       flagStreamRoute({ apiKeys, limitRequests: limit('flag-streams'), streams }),
     ],
     loops: [untilStopped('exposures', publisher.run), streams.loop],

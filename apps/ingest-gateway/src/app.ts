@@ -6,12 +6,13 @@ import {
 } from '@waymark/pipeline'
 import { countStoredEvents, everyMs, type Platform, type Service } from '@waymark/service-kit'
 import { Router } from 'express'
+import { createCollectMessages } from './client-messages/collect-messages.ts'
 import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
 import { createIntake } from './intake.ts'
 import { createLimits } from './limits.ts'
+import { postHogProtocolRoutes } from './posthog-protocol/posthog-protocol-routes.ts'
 import { scriptRoutes } from './script-routes.ts'
-import { createCollectMessages } from './segment-protocol/collect-messages.ts'
 import { segmentProtocolRoutes } from './segment-protocol/segment-protocol-routes.ts'
 import { createTrackEvents } from './track-events.ts'
 import { backfillRoute, trackRoute } from './track-routes.ts'
@@ -42,6 +43,13 @@ export const createIngestGateway = (platform: Platform): Service => {
   })
   const limits = createLimits(platform)
   const { shareSalts, hashVisitor } = createVisitorHash({ pool: db.pool, now: clock, purpose: 'pages' })
+  const messages = {
+    apiKeys,
+    limitRequests: limits.track,
+    limitPeople: limits.people,
+    collectMessages,
+    clock,
+  }
   return {
     router: Router(),
     routes: [
@@ -49,12 +57,8 @@ export const createIngestGateway = (platform: Platform): Service => {
       identifyRoute({ apiKeys, limitRequests: limits.identify, identify }),
       profileRoute({ apiKeys, limitRequests: limits.profile, writeProfile }),
       backfillRoute({ apiKeys, trackEvents }),
-      ...segmentProtocolRoutes({
-        apiKeys,
-        limitRequests: limits.track,
-        limitPeople: limits.people,
-        collectMessages,
-      }),
+      ...segmentProtocolRoutes(messages),
+      ...postHogProtocolRoutes(messages),
       ...scriptRoutes(),
     ],
     loops: [

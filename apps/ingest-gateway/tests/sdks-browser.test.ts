@@ -28,11 +28,13 @@ const OPENFEATURE_MODULES: Record<string, string> = {
   '@openfeature/web-sdk': beside(require.resolve('@openfeature/web-sdk'), '../esm/index.js'),
   '@openfeature/core': beside(require.resolve('@openfeature/core'), '../esm/index.js'),
 }
+const POSTHOG = beside(require.resolve('posthog-js'), 'module.js')
 const IMPORT_MAP = JSON.stringify({
   imports: Object.fromEntries(Object.keys(OPENFEATURE_MODULES).map((name) => [name, `/modules/${name}`])),
 })
 const PAGES: Record<string, string> = {
   '/flags': `<title>Shop</title><script type="importmap">${IMPORT_MAP}</script>`,
+  '/posthog': '<title>Shop</title>',
   '/segment': '<title>Shop</title><script src="/segment/index.js"></script>',
   '/rudder': '<title>Shop</title><script src="/rudder/index.js"></script>',
 }
@@ -106,7 +108,7 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
       if (place === '/favicon.ico') return res.writeHead(404).end()
       const page = PAGES[place]
       res.setHeader('Content-Type', page ? 'text/html' : 'text/javascript')
-      const module = OPENFEATURE_MODULES[place.replace('/modules/', '')]
+      const module = place === '/posthog.js' ? POSTHOG : OPENFEATURE_MODULES[place.replace('/modules/', '')]
       if (module) return res.end(await readFile(module))
       const folder = place.startsWith('/rudder/') ? RUDDER : SEGMENT
       res.end(page ?? (await readFile(path.join(folder, path.basename(place)))))
@@ -149,11 +151,15 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
     })
     await page.close()
   }
-  const publicKey = async (scope = 'events:write'): Promise<string> => {
+  const publicKey = async (...scopes: string[]): Promise<string> => {
     const response = await waymark.request(`/api/projects/${waymark.projectId}/api-keys`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ name: 'shop', kind: 'pub', scopes: [scope] }),
+      body: JSON.stringify({
+        name: 'shop',
+        kind: 'pub',
+        scopes: scopes.length === 0 ? ['events:write'] : scopes,
+      }),
     })
     return ((await response.json()) as { key: string }).key
   }
@@ -252,6 +258,98 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
       )
       return ((await response.json()) as { data: unknown[] }).data.length === 1
     })
+    await page.close()
+  })
+
+  it('posthog-js sends events, people and beacons, each once, and reads flags', async () => {
+    const project = `/api/projects/${waymark.projectId}`
+    const post = async (place: string, body: object): Promise<void> => {
+      const response = await waymark.request(`${project}/${place}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+      expect(response.ok, place).toBe(true)
+    }
+    await post('decisions', {
+      key: 'posthog-banner',
+      name: 'Banner',
+      variants: [
+        { key: 'none', value: null },
+        { key: 'sale', value: { percent: 20 } },
+      ],
+      fallbackVariant: 'none',
+      rules: [{ condition: null, rollout: 100, variant: 'sale' }],
+    })
+    await post('decisions/posthog-banner/activate', {})
+    await eventually('the decision applies', async () => {
+      const response = await waymark.request('/flags/?v=2', {
+        method: 'POST',
+        body: JSON.stringify({ distinct_id: 'nobody' }),
+      })
+      return (await response.text()).includes('"variant":"sale"')
+    })
+    const proxy = await startFlakyProxy(url)
+    const key = await publicKey('events:write', 'decide')
+    const page = await open('/posthog')
+    const seen = await page.evaluate<{ visitor: string; flag: unknown; payload: unknown }>(`(async () => {
+      const { default: posthog } = await import('/posthog.js')
+      window.posthog = posthog
+      await new Promise((loaded) => posthog.init(${JSON.stringify(key)}, {
+        api_host: ${JSON.stringify(proxy.url)},
+        // Only events are sent through the proxy.
+        flags_api_host: ${JSON.stringify(url)},
+        autocapture: false,
+        // The SDK sends nothing from browsers that are driven by programs otherwise.
+        opt_out_useragent_filter: true,
+        request_queue_config: { flush_interval_ms: 250 },
+        loaded,
+      }))
+      await new Promise((loaded) => posthog.onFeatureFlags(loaded))
+      const flag = posthog.getFeatureFlag('posthog-banner')
+      const payload = posthog.getFeatureFlagPayload('posthog-banner')
+      const visitor = posthog.get_distinct_id()
+      for (let n = 0; n < 20; n++) posthog.capture('posthog_track', { n })
+      posthog.identify('posthog-user', { plan: 'free' }, { first: 'a' })
+      posthog.setPersonProperties({ plan: 'pro' }, { first: 'b' })
+      posthog.capture('posthog_identified')
+      return { visitor, flag, payload }
+    })()`)
+    expect(seen).toMatchObject({ flag: 'sale', payload: { percent: 20 } })
+    const eventsNamed = async (name: string) => {
+      const response = await waymark.request(`${project}/events?eventName=${name}&limit=100`)
+      return (
+        (await response.json()) as {
+          data: { properties: { n?: number }; visitorId: string; userId: string | null }[]
+        }
+      ).data
+    }
+    await eventually(
+      'all calls are stored',
+      async () => (await eventsNamed('posthog_track')).length >= 20,
+      60_000,
+    )
+    const tracked = await eventsNamed('posthog_track')
+    expect(tracked.map(({ properties }) => properties.n).sort((a, b) => Number(a) - Number(b))).toEqual(
+      Array.from({ length: 20 }, (_, n) => n),
+    )
+    expect(new Set(tracked.map(({ visitorId }) => visitorId))).toEqual(new Set([seen.visitor]))
+    await eventually('the event of the user is stored', async () => {
+      const [event] = await eventsNamed('posthog_identified')
+      return event?.userId === 'posthog-user'
+    })
+    await eventually('the people are merged', async () => {
+      const profile = await profileOf(waymark, 'userId', 'posthog-user')
+      expect(profile?.traits).toEqual({ plan: 'pro', first: 'a' })
+      expect((await profileOf(waymark, 'visitorId', seen.visitor))?.id).toBe(profile?.id)
+      return true
+    })
+    expect((await eventsNamed('page_view')).some(({ visitorId }) => visitorId === seen.visitor)).toBe(true)
+    // What waits for the next batch is sent as a beacon when the page is left.
+    await page.evaluate("posthog.capture('posthog_beacon')")
+    await page.goto('about:blank')
+    await eventually('the beacon is stored', async () => (await eventsNamed('posthog_beacon')).length === 1)
+    proxy.stop()
     await page.close()
   })
 

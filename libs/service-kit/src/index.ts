@@ -17,6 +17,7 @@ export { essenceOf, type JsonBody, readJsonBody } from './http/json-body.ts'
 export {
   accessTokenInHeaders,
   allowApiKey,
+  allowKeyInBody,
   type KeyCall,
   keyInHeaders,
   keyOf,

@@ -265,11 +265,18 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       '/import',
       '/sourceConfig/',
       '/beacon/v1/batch',
+      '/batch/',
+      '/capture/',
+      '/e/',
+      '/i/v0/e/',
+      '/array/key/config',
     ])
       expect(serviceFor(segment)).toBe('ingest-gateway')
     expect(serviceFor('/console/')).toBe('management-api')
     expect(serviceFor('/api/v1/coupons/redeem')).toBe('coupon-service')
     expect(serviceFor('/api/v1/decide')).toBe('decision-service')
+    expect(serviceFor('/flags/')).toBe('decision-service')
+    expect(serviceFor('/decide/')).toBe('decision-service')
     expect(serviceFor('/ofrep/v1/evaluate/flags')).toBe('decision-service')
     expect(serviceFor('/u/token')).toBe('email-consumer')
     expect(serviceFor('/webhooks/email/bounce')).toBe('email-consumer')

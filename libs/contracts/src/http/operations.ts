@@ -27,6 +27,7 @@ import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import { oidcOperations } from './oidc.ts'
 import type { Operation } from './operation.ts'
+import { postHogOperations } from './posthog-protocol.ts'
 import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
 import { redemptionOperations } from './redemptions.ts'
@@ -45,6 +46,7 @@ import { webhookOperations } from './webhooks.ts'
 export const operations: readonly Operation[] = [
   ...ingestionOperations,
   ...segmentOperations,
+  ...postHogOperations,
   ...accountOperations,
   ...accessTokenOperations,
   ...secondFactorOperations,

@@ -59,6 +59,12 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   segmentScreen: { name: 'Sale', anonymousId: 'visitor-1' },
   segmentGroup: { groupId: 'acme', userId: 'user-1', traits: { plan: 'enterprise' } },
   segmentAlias: { previousId: 'visitor-1', userId: 'user-1' },
+  postHogCapture: {
+    api_key: 'wm_pub_…',
+    batch: [{ event: 'order_placed', distinct_id: 'user-1', properties: { total: 4900 } }],
+  },
+  postHogFlags: { token: 'wm_pub_…', distinct_id: 'user-1' },
+  postHogDecide: { token: 'wm_pub_…', distinct_id: 'user-1' },
   segmentImport: { batch: [{ type: 'track', ...segmentTrack, timestamp: '2020-01-15T10:00:00Z' }] },
 
   register: { email, password, name: 'Ada' },

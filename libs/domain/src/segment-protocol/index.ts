@@ -1,10 +1,1 @@
-export {
-  readSegmentMessage,
-  type SegmentCall,
-  type SegmentEvent,
-  type SegmentMessage,
-  type SegmentPersonChange,
-  STRUCTURE_RULE,
-  segmentCalls,
-  segmentProblem,
-} from './read-message.ts'
+export { readSegmentMessage, type SegmentCall, segmentCalls, segmentProblem } from './read-message.ts'

@@ -1,72 +1,41 @@
 import { CLIENT_TIME_WORDS, rfc3339OfClientTime } from '@waymark/contracts/client-time'
-import {
-  identifyRequest,
-  MAX_TRAITS_BYTES,
-  MAX_TRAITS_DEPTH,
-  profileRequest,
-} from '@waymark/contracts/http/identify'
-import {
-  MAX_EVENT_BYTES,
-  MAX_EVENT_DEPTH,
-  type TrackedEvent,
-  trackedEvent,
-} from '@waymark/contracts/http/track-request'
+import { identifyRequest, MAX_TRAITS_DEPTH, profileRequest } from '@waymark/contracts/http/identify'
+import { trackedEvent } from '@waymark/contracts/http/track-request'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { PLACEHOLDER_KEYWORD } from '@waymark/contracts/placeholder-id'
 import type { ProjectSettings } from '@waymark/contracts/project-settings'
-import type { ClientDevice } from '@waymark/contracts/records/ingest-record'
 import { MAX_ID_LENGTH } from '@waymark/contracts/schema-parts'
 import type { SchemaProblem } from '@waymark/contracts/validator'
+import type {
+  ClientMessage,
+  JsonObject,
+  MessageEventParts,
+  MessagePersonChange,
+  MessageSummary,
+} from '../client-message/client-message.ts'
+import {
+  fittingTraits,
+  idIn,
+  isGiven,
+  isObject,
+  objectIn,
+  sentAtIn,
+  structural,
+  structuralProblem,
+  textIn,
+  usableText,
+  withoutContent,
+} from '../client-message/message-parts.ts'
 import { pageParametersOf, parsePageUrl } from '../enrichment/page-parameters.ts'
 import { checkTraits } from '../identity/check-traits.ts'
-import { exceedsEventSize, readSentAt, type SentAt, sampleOf } from '../ingestion/accept-event.ts'
+import type { SentAt } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/event-key.ts'
-import { extentOf, isDeeperThan, jsonStart } from '../json/client-json.ts'
-import { mergeMembers, numberSource, withIntegersAsText } from '../json/number-source.ts'
+import { isDeeperThan, jsonStart } from '../json/client-json.ts'
+import { mergeMembers, withIntegersAsText } from '../json/number-source.ts'
 
 /** The calls of Segment's protocol. */
 export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const
 export type SegmentCall = (typeof segmentCalls)[number]
-
-type JsonObject = Record<string, unknown>
-
-/** A change of a person. With `links`, the visitor and the user become one person; otherwise only traits are written. */
-export type SegmentPersonChange = {
-  visitorId: string | null
-  userId: string | null
-  links: boolean
-  traits: JsonObject
-  userHash: string | null
-  /** When it happened, RFC 3339, for a message of the past. */
-  happenedAt?: string
-}
-
-/** An event of a message, with what the message says beside it. */
-export type SegmentEvent = {
-  /** As a client of `/api/v1/t` would send it; not checked yet. */
-  event: Partial<Record<keyof TrackedEvent, unknown>>
-  /** Properties from the context. Those of the event win. */
-  contextProperties: JsonObject
-  device: ClientDevice
-}
-
-/** A message for the quarantine: its ids if they are usable, and its content without traits that must not be stored. */
-export type SegmentMessageSummary = {
-  eventId: string | undefined
-  eventName: string
-  visitorId: string | undefined
-  userId: string | undefined
-  content: JsonObject
-}
-
-/** A message in terms of Waymark. With `problems`, parts of it or all of it are not taken. */
-export type SegmentMessage = SentAt & {
-  personChange: SegmentPersonChange | undefined
-  event: SegmentEvent | undefined
-  problems: ValidationItem[]
-  /** Built only for messages that are quarantined. */
-  summary: () => SegmentMessageSummary
-}
 
 /** What a request says about its messages. */
 type SegmentRequest = {
@@ -83,7 +52,7 @@ type SegmentRequest = {
 }
 
 /** Reads one message of Segment's protocol, of any type. A message that is not valid has only `problems`. */
-export const readSegmentMessage = (raw: unknown, request: SegmentRequest): SegmentMessage => {
+export const readSegmentMessage = (raw: unknown, request: SegmentRequest): ClientMessage => {
   const message: JsonObject = isObject(raw) ? raw : {}
   const problem = structuralProblem(raw, request.mayExceedSize)
   const call = request.call ?? message.type
@@ -105,9 +74,6 @@ export const segmentProblem = ({
 }: Pick<ValidationItem, 'field' | 'message'>): ValidationItem =>
   structural(SEGMENT_FIELDS[field] ?? field, message)
 
-/** The rule of all problems of messages. Their events cannot be replayed. */
-export const STRUCTURE_RULE = 'structure'
-
 const SEGMENT_FIELDS: Readonly<Record<string, string>> = {
   eventName: 'event',
   eventId: 'messageId',
@@ -116,39 +82,18 @@ const SEGMENT_FIELDS: Readonly<Record<string, string>> = {
   sessionId: 'context.sessionId',
 }
 
-const structural = (field: string, message: string): ValidationItem => ({
-  field,
-  rule: STRUCTURE_RULE,
-  message,
-})
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 const isCall = (value: unknown): value is SegmentCall => segmentCalls.some((call) => call === value)
-const isGiven = (value: unknown): boolean => value !== null && value !== undefined
-const objectIn = (value: unknown): JsonObject => (isObject(value) ? value : {})
-const textIn = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
-
-const structuralProblem = (raw: unknown, mayExceedSize: boolean): ValidationItem | undefined => {
-  if (!isObject(raw)) return structural('', 'must be an object')
-  const { tooDeep, outOfRange, bytesAtMost } = extentOf(raw, MAX_EVENT_DEPTH)
-  if (tooDeep) return structural('', `is nested deeper than ${MAX_EVENT_DEPTH} levels`)
-  if (outOfRange) return structural('', 'holds a number that is out of range')
-  if (mayExceedSize && bytesAtMost > MAX_EVENT_BYTES && exceedsEventSize(raw))
-    return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
-  return undefined
-}
 
 /** The parts that all calls share. */
 type Parts = {
   message: JsonObject
   context: JsonObject
-  envelope: SegmentEvent['event']
+  envelope: MessageEventParts['event']
   visitorId: unknown
   userId: unknown
   userHash: string | null
   /** When a message of the past happened. */
-  past: Pick<SegmentPersonChange, 'happenedAt'>
+  past: Pick<MessagePersonChange, 'happenedAt'>
 }
 
 const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
@@ -173,17 +118,6 @@ const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
       ...(clientTimestamp !== undefined && { clientTimestamp }),
     },
   }
-}
-
-/**
- * The id in a field, if there is one. Some clients send numbers, whose digits are all kept. What is no id is returned as
- * it is, and refused later.
- */
-const idIn = (from: JsonObject, field: string): unknown => {
-  const value = from[field]
-  if (!isGiven(value) || value === '') return undefined
-  if (typeof value !== 'number' || !Number.isFinite(value)) return value
-  return numberSource(from, field) ?? `${value}`
 }
 
 /**
@@ -229,9 +163,7 @@ const sentAtOf = (message: JsonObject, request: SegmentRequest): SentAt => {
   return { ...ofBatch, ...(own.sentAtProblem && { sentAtProblem: own.sentAtProblem }) }
 }
 
-const sentAtIn = (value: unknown): SentAt => readSentAt(value === '' ? null : value)
-
-type Read = Pick<SegmentMessage, 'personChange' | 'event' | 'problems'>
+type Read = Pick<ClientMessage, 'personChange' | 'event' | 'problems'>
 type Settings = SegmentRequest['settings']
 
 const refused = (...problems: ValidationItem[]): Read => ({
@@ -244,7 +176,7 @@ const eventOf = (
   { envelope, context }: Parts,
   eventName: unknown,
   properties: JsonObject | undefined,
-): SegmentEvent => ({
+): MessageEventParts => ({
   event: { ...envelope, eventName, ...(properties && { properties }) },
   contextProperties: contextPropertiesOf(context),
   device: {
@@ -304,35 +236,11 @@ const readView =
     return { personChange: undefined, event: eventOf(parts, eventName, all), problems: [] }
   }
 
-/** Traits that fit, and problems with those that do not. The others are taken all the same. */
-const fittingTraits = (
-  sent: JsonObject,
-  depth: number,
-): { traits: JsonObject; problems: ValidationItem[] } => {
-  const problems: ValidationItem[] = []
-  const entries = Object.entries(sent).filter(([name, value]) => {
-    if (!isDeeperThan(value, depth - 1)) return true
-    problems.push(
-      structural(`traits.${shown(name)}`, `is nested deeper than ${depth} levels of traits; it is left out`),
-    )
-    return false
-  })
-  const traits = Object.fromEntries(entries)
-  const bytes = Buffer.byteLength(JSON.stringify(traits))
-  if (bytes <= MAX_TRAITS_BYTES) return { traits, problems }
-  problems.push(
-    structural('traits', `take ${bytes} bytes, and ${MAX_TRAITS_BYTES} are allowed; all are left out`),
-  )
-  return { traits: {}, problems }
-}
-const MAX_SHOWN_LENGTH = 64
-const shown = (name: string): string => name.slice(0, MAX_SHOWN_LENGTH).toWellFormed()
-
 /** @returns a problem when an id cannot be one of a person */
 const personChangeOf = (
   ids: { visitorId?: unknown; userId?: unknown },
-  { links, ...change }: Omit<SegmentPersonChange, 'visitorId' | 'userId'>,
-): SegmentPersonChange | ValidationItem => {
+  { links, ...change }: Omit<MessagePersonChange, 'visitorId' | 'userId'>,
+): MessagePersonChange | ValidationItem => {
   const body = { ...ids, traits: {} }
   const problem = links ? identifyRequest.check(body) : profileRequest.check(body)
   if (problem) return segmentProblem(inWords(problem))
@@ -345,7 +253,7 @@ const inWords = ({ field, rule, message }: SchemaProblem): Pick<ValidationItem, 
   message: rule === PLACEHOLDER_KEYWORD ? 'looks like a bug in the client' : message,
 })
 
-const isRefusal = (change: SegmentPersonChange | ValidationItem): change is ValidationItem => 'rule' in change
+const isRefusal = (change: MessagePersonChange | ValidationItem): change is ValidationItem => 'rule' in change
 
 const readIdentify = (parts: Parts, settings: Settings): Read => {
   const { visitorId, userId, userHash, past, message, context } = parts
@@ -432,12 +340,7 @@ const CONTENT_FIELDS = [
   'properties',
 ]
 
-const summarize = (
-  raw: unknown,
-  call: unknown,
-  isMalformed: boolean,
-  settings: Settings,
-): SegmentMessageSummary => {
+const summarize = (raw: unknown, call: unknown, isMalformed: boolean, settings: Settings): MessageSummary => {
   const message = objectIn(raw)
   const kind = isCall(call) ? (EVENT_NAMES[call] ?? call) : 'message'
   const sentName = call === 'track' ? textIn(message.event) : null
@@ -450,12 +353,6 @@ const summarize = (
     content: isMalformed ? withoutContent(raw) : contentOf(message, settings),
   }
 }
-
-const usableText = (value: unknown): string | undefined =>
-  typeof value === 'string' && value.length <= MAX_ID_LENGTH ? value : undefined
-
-/** Too large or too deep to be stored. An object is left out, since its beginning may be traits. */
-const withoutContent = (raw: unknown): JsonObject => (isObject(raw) ? {} : { message: sampleOf(raw) })
 
 const contentOf = (message: JsonObject, settings: Settings): JsonObject => {
   const content: JsonObject = {}

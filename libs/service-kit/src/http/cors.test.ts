@@ -106,16 +106,21 @@ describe('a preflight', () => {
     expect(response.headers.get('Access-Control-Allow-Credentials')).toBe('true')
   })
 
-  it.each(['/v1/batch', '/beacon/v1/batch', '/import', '/sourceConfig/'])(
-    'at %s allows the headers of SDKs',
-    async (path) => {
-      const response = await preflight({ Origin: SHOP }, path)
-      expect(response.status).toBe(204)
-      expect(listOf(response, 'Access-Control-Allow-Headers')).toEqual(
-        expect.arrayContaining(['anonymousid', 'sentat', 'rsa-retry-attempt', 'x-retry-count']),
-      )
-    },
-  )
+  it.each([
+    '/v1/batch',
+    '/beacon/v1/batch',
+    '/import',
+    '/sourceConfig/',
+    '/e/',
+    '/flags/',
+    '/array/k/config',
+  ])('at %s allows the headers of SDKs', async (path) => {
+    const response = await preflight({ Origin: SHOP }, path)
+    expect(response.status).toBe(204)
+    expect(listOf(response, 'Access-Control-Allow-Headers')).toEqual(
+      expect.arrayContaining(['anonymousid', 'sentat', 'rsa-retry-attempt', 'x-retry-count']),
+    )
+  })
 
   it.each([
     ['/api/v1/t', 'true'],
@@ -124,6 +129,8 @@ describe('a preflight', () => {
     ['/v1/batch', 'true'],
     ['/beacon/v1/batch', 'true'],
     ['/track', 'true'],
+    ['/i/v0/e/', 'true'],
+    ['/flags/', null],
     ['/api/v1/decide', null],
     ['/api/v1/coupons/redeem', null],
     ['/api/v1/tenants', null],

@@ -5,12 +5,14 @@ import cors from 'cors'
 import type { RequestHandler } from 'express'
 import { localsOf } from './router.ts'
 
-/** Paths that pages of any site may call with a key. The last two are of Segment's protocol. */
+/** Paths that pages of any site may call with a key. The last four are of Segment's and PostHog's protocols. */
 const PUBLIC_API = new RegExp(
   [
     '^/(?:api|ofrep)/v1(?:/|$)',
     '^/(?:beacon/)?v1/',
     '^/(?:batch|track|identify|page|screen|group|alias|import|sourceConfig)/?$',
+    '^/(?:capture|e|i/v0/e|flags|decide)/?$',
+    '^/array/[^/]+/config/?$',
   ].join('|'),
   'i',
 )
@@ -24,6 +26,7 @@ const INGESTION = new RegExp(
     '^/api/v1/(?:t|identify|profile|exposures)/?$',
     '^/(?:beacon/)?v1/',
     '^/(?:batch|track|identify|page|screen|group|alias|import)/?$',
+    '^/(?:capture|e|i/v0/e)/?$',
   ].join('|'),
   'i',
 )

@@ -10,6 +10,7 @@ import { LoopTurns } from '../loop-turns.ts'
 import { isForm, jsonOfForm } from './form-beacon.ts'
 import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'
+import { decodeUnlabelled } from './unlabelled-body.ts'
 
 /** A JSON body, and its bytes after decompression with their number and digest. */
 export type JsonBody = { value: unknown; raw: Buffer; bytes: number; digest: () => string }
@@ -20,9 +21,15 @@ export const noBody: JsonBody = { value: undefined, raw: Buffer.alloc(0), bytes:
 /**
  * `numbers`: whether a number that is out of range makes the body invalid, or becomes `Infinity`.
  * `text`: whether the types that need no preflight are also allowed, see `needsNoPreflight`. `anyType`: whether the type is
- * ignored. With either, a form is read too.
+ * ignored. With either, a form is read too. `unlabelled`: whether the body may be gzip or base64 without a header that
+ * says so, as SDKs of PostHog send it.
  */
-export type JsonBodyOptions = { numbers?: 'in range' | 'any' | undefined; text?: boolean; anyType?: boolean }
+export type JsonBodyOptions = {
+  numbers?: 'in range' | 'any' | undefined
+  text?: boolean
+  anyType?: boolean
+  unlabelled?: boolean
+}
 
 /**
  * Reads a JSON body of at most `limit` bytes, counted after decompression (gzip, deflate, br).
@@ -35,8 +42,9 @@ export const readJsonBody = async (
   options: JsonBodyOptions = {},
 ): Promise<JsonBody> => {
   requireJson(request.message, options)
-  const bytes = await readBody(request, limit)
+  const read = await readBody(request, limit)
   const type = request.message.headers['content-type'] ?? ''
+  const bytes = options.unlabelled ? await decodeUnlabelled(read, limit) : read
   const isOfForm = (options.text || options.anyType) && isForm(essenceOf(type))
   return parseBody(isOfForm ? await jsonOfForm(bytes, type) : bytes, options)
 }

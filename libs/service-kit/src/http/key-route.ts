@@ -152,6 +152,32 @@ export const allowApiKey = async (
   return key
 }
 
+/** How a request names its key in its body. */
+export type KeyInBody = {
+  read: (request: HttpRequest) => Promise<JsonBody>
+  keyIn: (body: unknown) => string | undefined
+}
+
+/**
+ * Checks the key in the body of a request.
+ * @returns the key, and the body if it could be read
+ * @throws AppError as `allowApiKey`, or payload_too_large
+ */
+export const allowKeyInBody = async (
+  apiKeys: ApiKeys,
+  scope: ApiKeyScope,
+  request: HttpRequest,
+  { read, keyIn }: KeyInBody,
+): Promise<{ apiKey: ApiKey; body?: JsonBody }> => {
+  const body = await read(request).catch((error: unknown) => {
+    // A client without a valid key only learns that the body is too large, and no other problem of it.
+    if (error instanceof AppError && error.code === 'payload_too_large') throw error
+    return undefined
+  })
+  const apiKey = await allowApiKey(apiKeys, scope, request, keyIn(body?.value) ?? '')
+  return { apiKey, ...(body && { body }) }
+}
+
 /** The query parameter and the body member that contain a key where a client cannot set headers. */
 const KEY_NAME = 'apiKey'
 

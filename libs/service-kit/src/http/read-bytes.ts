@@ -90,7 +90,7 @@ const inflated = async (bytes: Buffer, limit: number): Promise<Buffer> => {
   try {
     return await (hasHeader ? decompress : decompressRaw)(bytes, { maxOutputLength: limit })
   } catch (error) {
-    throw errorOf(error, limit)
+    throw bodyErrorOf(error, limit)
   }
 }
 
@@ -100,7 +100,7 @@ const readRaw = (req: Request, limit: number): Promise<Buffer> =>
     if (!('content-length' in req.headers) || 'content-encoding' in req.headers)
       refuseEarly(req, limit, reject)
     rawParser(limit)(req, req.res as Response, (error?: unknown) => {
-      if (error !== undefined) return reject(errorOf(error, limit))
+      if (error !== undefined) return reject(bodyErrorOf(error, limit))
       const body: unknown = req.body
       resolve(Buffer.isBuffer(body) ? body : Buffer.alloc(0))
     })
@@ -138,7 +138,8 @@ const refuseEarly = (req: Request, limit: number, reject: (error: AppError) => v
   }
 }
 
-const errorOf = (error: unknown, limit: number): AppError => {
+/** The error for a body that could not be read or decompressed. */
+export const bodyErrorOf = (error: unknown, limit: number): AppError => {
   const { type, code } = Object(error) as { type?: string; code?: string }
   if (type === 'entity.too.large' || code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(limit)
   return new AppError('bad_request', 'The request is malformed')

@@ -28,6 +28,7 @@ import {
 } from '@waymark/contracts/http/decisions'
 import { createEnvironment, deleteEnvironment, listEnvironments } from '@waymark/contracts/http/environments'
 import type { Operation } from '@waymark/contracts/http/operation'
+import { postHogDecide, postHogFlags } from '@waymark/contracts/http/posthog-protocol'
 import {
   createSegment,
   deleteSegment,
@@ -125,6 +126,12 @@ export const decisionExamples: Example[] = [
     goesOn: true,
   },
   { operation: evaluateFlags, good: () => ({ body: someone }), goesOn: true },
+  ...[postHogFlags, postHogDecide].map((operation) => ({
+    operation,
+    good: () => ({ body: { distinct_id: 'v' } }),
+    others: { 415: () => ({ body: {}, headers: { 'Content-Encoding': 'unknown' } }) },
+    goesOn: true as const,
+  })),
   { operation: streamFlagChanges, good: () => ({}), goesOn: true },
   {
     operation: reportExposures,

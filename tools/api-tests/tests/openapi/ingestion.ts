@@ -5,6 +5,7 @@ import {
   trackEvents,
   writeProfile,
 } from '@waymark/contracts/http/ingestion-operations'
+import { postHogCapture, postHogConfig } from '@waymark/contracts/http/posthog-protocol'
 import {
   rudderSourceConfig,
   segmentAlias,
@@ -51,6 +52,19 @@ const segmentExample = (operation: Example['operation'], body: object): Example 
   others: unknownEncoding(body),
 })
 
+const postHogExamples: Example[] = [
+  { ...segmentExample(postHogCapture, { event: 'e', distinct_id: 'v' }), ...goesOn },
+  {
+    operation: postHogConfig,
+    ...goesOn,
+    good: async ({ keyWith }) => ({ key: null, params: { key: await keyWith(['events:write'], 'pub') } }),
+    others: {
+      401: () => ({ key: null, params: { key: 'unknown' } }),
+      403: async ({ keyWith }) => ({ key: null, params: { key: await keyWith(['links:read']) } }),
+    },
+  },
+]
+
 const segmentExamples: Example[] = [
   { ...segmentExample(segmentBatch, { batch: [message] }), ...goesOn },
   { ...segmentExample(segmentImport, { batch: [message] }), ...goesOn },
@@ -87,6 +101,7 @@ const sourceConfigExample: Example = {
 export const ingestionExamples: Example[] = [
   sourceConfigExample,
   ...segmentExamples,
+  ...postHogExamples,
   {
     operation: trackEvents,
     good: () => ({ body: event, query: { sync: '1' } }),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { personChangesMs } from './segment-protocol-routes.ts'
+import { personChangesMs } from './message-route.ts'
 
 it.each([
   [0, 0],

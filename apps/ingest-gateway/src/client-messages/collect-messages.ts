@@ -1,14 +1,7 @@
-import { readClientTime } from '@waymark/contracts/client-time'
-import { MAX_EVENT_BYTES } from '@waymark/contracts/http/track-request'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import type { ProjectSettings } from '@waymark/contracts/project-settings'
 import type { RejectedEvent } from '@waymark/contracts/records/quarantine-records'
-import {
-  readSegmentMessage,
-  type SegmentCall,
-  type SegmentMessage,
-  type SegmentPersonChange,
-  segmentProblem,
-} from '@waymark/domain/segment-protocol'
+import type { ClientMessage, MessagePersonChange } from '@waymark/domain/client-message'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
@@ -17,13 +10,23 @@ import { deviceOf, eventConfigOf, type IntakeOptions, type Sender } from '../int
 import type { LimitedPeople } from '../limits.ts'
 import type { createTrackEvents } from '../track-events.ts'
 
-/** A parsed body of Segment's protocol, and the call of its path; undefined for a batch. */
-type MessageRequest = { body: unknown; call: SegmentCall | undefined }
+/** The messages of a request, and how its protocol reads them. */
+export type MessageRequest = {
+  rawMessages: readonly unknown[]
+  /** Whether it is no batch. A change of a person that is over a limit then fails the request. */
+  isSingle: boolean
+  /** Whether the messages are of the past. */
+  isHistory: boolean
+  /** Reads one message, which may become several. */
+  read: (raw: unknown, index: number, settings: ProjectSettings) => ClientMessage[]
+  /** Why an event is refused, in terms of the protocol. */
+  problemOf: (problem: ValidationItem) => ValidationItem
+}
 
 /** The sender of messages. A server names the device of its user, and its own user agent is not that of a person. */
 type MessageSender = Sender & Identifier & { isBrowser: boolean }
 
-type MessageOptions = IntakeOptions & {
+type MessageOptions = Omit<IntakeOptions, 'backfill'> & {
   /** Called with the number of changes of people, before they are made. */
   onPersonChanges: (count: number) => void
   /** Which of the changes of people the limits of the sender allow. */
@@ -37,13 +40,13 @@ type Deps = Pick<ReturnType<typeof createIdentify>, 'changePeople'> & {
 }
 
 /** A message that is being collected. `isRefused`: nothing of it is stored. */
-type Collected = SegmentMessage & { isRefused: boolean }
+type Collected = ClientMessage & { isRefused: boolean }
 
 /** Refused messages of one request that are quarantined. A body of 500 KiB could hold 100,000 of them. */
 const MAX_REFUSED = 1_000
 
 /**
- * Accepts messages of Segment's protocol: writes the people in them, and puts their events into the queue. Resolves when
+ * Accepts messages of another protocol: writes the people in them, and puts their events into the queue. Resolves when
  * the people are written and the events are durable. A message that is not valid is quarantined. People are written
  * first, so that events see them.
  * @throws AppError queue_unavailable or store_unavailable; the request can then be repeated as a whole. rate_limited for
@@ -56,13 +59,12 @@ export const createCollectMessages =
     const quarantine = createQuarantine(sender.projectId, clock)
     const turns = new LoopTurns()
     const collected: Collected[] = []
-    const { rawMessages, ...shared } = messagesIn(request, options.bodyBytes)
-    const backfill = options.backfill && isHistory(request.body, clock())
-    for (const raw of rawMessages) {
+    for (const [index, raw] of request.rawMessages.entries()) {
       if (turns.isOver()) await turns.next()
-      const message = readSegmentMessage(raw, { ...shared, isHistory: backfill, settings })
-      if (message.problems.length > 0) quarantine.add(message, message.problems)
-      if (message.personChange || message.event) collected.push({ ...message, isRefused: false })
+      for (const message of request.read(raw, index, settings)) {
+        if (message.problems.length > 0) quarantine.add(message, message.problems)
+        if (message.personChange || message.event) collected.push({ ...message, isRefused: false })
+      }
     }
 
     const wanted = collected.flatMap((message) =>
@@ -70,7 +72,7 @@ export const createCollectMessages =
     )
     const { allowed, error: overLimit } = await options.limitPeople(wanted.map(({ change }) => change))
     const changing = wanted.filter((_one, index) => allowed[index])
-    if (changing.length < wanted.length && request.call !== undefined) throw overLimit
+    if (changing.length < wanted.length && request.isSingle) throw overLimit
     for (const { message } of wanted.filter((_one, index) => !allowed[index])) {
       message.isRefused = true
       quarantine.add(message, [{ field: '', rule: 'structure', message: overLimit.message }])
@@ -102,45 +104,16 @@ export const createCollectMessages =
         },
         sender,
       ),
-      refuse: (problem: ValidationItem) => quarantine.add(message, [segmentProblem(problem)]),
+      refuse: (problem: ValidationItem) => quarantine.add(message, [request.problemOf(problem)]),
     }))
     const rawEvents = events.map(({ event }) => event)
     if (rawEvents.length === 0 && quarantine.isEmpty()) return
     const tracked = { rawEvents, sentAt: null, messages, refused: quarantine.all }
-    await trackEvents.enqueue(tracked, sender, { ...options, backfill })
+    await trackEvents.enqueue(tracked, sender, { ...options, backfill: request.isHistory })
   }
 
-/** How long ago an SDK sent a batch that is not of the past, at most, in ms. */
-const JUST_SENT_MS = 10 * 60_000
-/** How long ago all of its messages happened, at most, in ms. */
-const JUST_HAPPENED_MS = 24 * 60 * 60_000
-
-/**
- * Whether the body of an import is of the past. Segment's SDKs for Ruby and Java send all their batches as imports, with
- * the time of sending.
- */
-export const isHistory = (body: unknown, now: number): boolean => {
-  const { batch, sentAt } = (body ?? {}) as { batch?: unknown; sentAt?: unknown }
-  const ageOf = (time: unknown): number => now - (readClientTime(time) ?? Number.NaN)
-  if (!Array.isArray(batch) || !(Math.abs(ageOf(sentAt)) <= JUST_SENT_MS)) return true
-  return batch.some((message: unknown) => {
-    const { timestamp, originalTimestamp } = (message ?? {}) as Record<string, unknown>
-    const time = timestamp ?? originalTimestamp ?? sentAt
-    return !(ageOf(time) <= JUST_HAPPENED_MS)
-  })
-}
-
-/** The messages of a body, and what it says about all of them. A body that is not a batch is one message. */
-const messagesIn = ({ body, call }: MessageRequest, bodyBytes: number) => {
-  const { batch, sentAt, context } = (body ?? {}) as { batch?: unknown; sentAt?: unknown; context?: unknown }
-  const mayExceedSize = bodyBytes > MAX_EVENT_BYTES
-  return Array.isArray(batch)
-    ? { rawMessages: batch as unknown[], call: undefined, sentAt, context, mayExceedSize }
-    : { rawMessages: [body], call, sentAt: undefined, context: undefined, mayExceedSize }
-}
-
 /** A message that does not link is about the user, if it names both. */
-const personOf = ({ visitorId, links, happenedAt, ...about }: SegmentPersonChange): Change => ({
+const personOf = ({ visitorId, links, happenedAt, ...about }: MessagePersonChange): Change => ({
   visitorId: links || about.userId === null ? visitorId : null,
   userId: about.userId,
   traits: about.traits,
@@ -154,7 +127,7 @@ const createQuarantine = (projectId: string, clock: () => number) => {
   let unlisted = 0
   return {
     isEmpty: () => refused.length === 0,
-    add: ({ summary }: Pick<SegmentMessage, 'summary'>, errors: ValidationItem[]): void => {
+    add: ({ summary }: Pick<ClientMessage, 'summary'>, errors: ValidationItem[]): void => {
       if (refused.length === MAX_REFUSED) {
         unlisted++
         return

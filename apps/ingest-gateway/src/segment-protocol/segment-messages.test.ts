@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isHistory } from './collect-messages.ts'
+import { isHistory } from './segment-messages.ts'
 
 const NOW = Date.parse('2026-11-21T04:00:00Z')
 const ago = (ms: number) => new Date(NOW - ms).toISOString()

@@ -1,0 +1,1 @@
+export { postHogProblem, readPostHogMessage } from './read-message.ts'
