@@ -127,6 +127,7 @@ describe('nonsense', () => {
     ['get_decision', {}, 'Missing argument key'],
     ['get_decision', { key: 7 }, 'key must be a text'],
     ['get_decision', { key: '' }, 'key must be a text'],
+    ['get_decision', { key: '..' }, 'key must be a text'],
     ['get_decision', { key: '../api-keys' }, 'answered 404'],
     ['list_events', { projectId: 'another' }, 'Unknown argument projectId'],
     ['list_events', { limit: 101 }, 'limit must be at most 100, not 101'],

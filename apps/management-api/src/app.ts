@@ -50,6 +50,7 @@ import { createProjectRoute } from './http/project-route.ts'
 import { linkDomainRoutes } from './links/link-domains.ts'
 import { linkRoutes } from './links/link-routes.ts'
 import type { ManagementDeps } from './management-deps.ts'
+import { mcpRoutes } from './mcp/mcp-routes.ts'
 import { backChannelLogoutRoute } from './oidc/back-channel-logout.ts'
 import { createTxtResolver, type ResolveTxt } from './oidc/domains.ts'
 import { identityRoutes } from './oidc/identity-routes.ts'
@@ -149,6 +150,7 @@ export const createManagementApi = (
       ...oidcProviderRoutes(withOidc),
       ...tenantDomainRoutes(withOidc),
       ...signInPolicyRoutes(deps),
+      ...mcpRoutes(deps),
       ...projectRoutes(deps),
       ...demoDataRoutes(deps),
       ...memberRoutes(deps),

@@ -52,6 +52,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getSignInPolicy: 'signed in',
   updateSignInPolicy: 'signed in',
 
+  callMcp: 'session',
   createProject: 'session',
   listProjects: 'session',
   getProject: 'viewer',

@@ -41,10 +41,10 @@ describe('the OpenAPI document', () => {
     expect(errors.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual([])
   })
 
-  it('counts only paths below /api, except /api/v1, as the management API', () => {
+  it('counts only /mcp and paths below /api, except /api/v1, as the management API', () => {
     const managed = operations.filter(({ management }) => management).map(({ path }) => path)
     expect(managed).toEqual(
-      operations.map(({ path }) => path).filter((path) => /^\/api\/(?!v1\/)/.test(path)),
+      operations.map(({ path }) => path).filter((path) => /^\/(?:mcp$|api\/(?!v1\/))/.test(path)),
     )
   })
 

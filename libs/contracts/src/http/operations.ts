@@ -23,6 +23,7 @@ import { insightOperations } from './insights.ts'
 import { invitationOperations } from './invitations.ts'
 import { linkDomainOperations } from './link-domains.ts'
 import { linkOperations } from './links.ts'
+import { mcpOperations } from './mcp.ts'
 import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
 import { oidcOperations } from './oidc.ts'
@@ -80,6 +81,7 @@ export const operations: readonly Operation[] = [
   ...rejectedEventOperations,
   ...deadLetterOperations,
   ...documentationOperations,
+  ...mcpOperations,
   ...emailTriggerOperations,
   ...emailDeliveryOperations,
   ...suppressionOperations,

@@ -85,6 +85,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   changePassword: { currentPassword: password, newPassword: 'another long passphrase of mine' },
   forgotPassword: { email },
   resetPassword: { token: 'the token of the link in the email', password },
+  callMcp: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
   createAccessToken: { name: 'Nightly report', projectIds: null, expiresAt: '2027-01-31T00:00:00Z' },
   completeLogin: { code: '287082' },
   reauthenticate: { password },

@@ -21,6 +21,7 @@ import {
   listInvitations,
   revokeInvitation,
 } from '@waymark/contracts/http/invitations'
+import { callMcp } from '@waymark/contracts/http/mcp'
 import {
   changeMember,
   leaveProject,
@@ -235,6 +236,22 @@ export const accountExamples: Example[] = [
     others: { 404: (world) => asOwner(world, { body: { name: 'Shop', tenantId: randomUUID() } }) },
   },
   { operation: listProjects, good: (world) => asOwner(world) },
+  {
+    operation: callMcp,
+    good: async (world) => {
+      const { userId } = await world.signIn()
+      const body = { jsonrpc: '2.0', id: 1, method: 'ping' }
+      return { key: null, headers: await world.accessToken(userId), body }
+    },
+    others: {
+      202: async (world) => {
+        const { userId } = await world.signIn()
+        const body = { jsonrpc: '2.0', method: 'notifications/initialized' }
+        return { key: null, headers: await world.accessToken(userId), body }
+      },
+      403: (world) => asOwner(world, { body: { jsonrpc: '2.0', id: 1, method: 'ping' } }),
+    },
+  },
   { operation: getProject, good: () => ({}) },
   { operation: updateProject, good: () => ({ body: { name: 'Shop' } }) },
   { operation: archiveProject, good: (world) => asOwner(world) },

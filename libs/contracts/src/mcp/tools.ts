@@ -1,5 +1,5 @@
-import type { Operation } from '@waymark/contracts/http/operation'
-import { operations } from '@waymark/contracts/http/operations'
+import type { Operation } from '../http/operation.ts'
+import { operations } from '../http/operations.ts'
 
 /** Operations that are offered as tools. Those that change something are offered only when that is allowed. */
 const READING = [

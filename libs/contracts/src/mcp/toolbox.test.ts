@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { bounded, MAX_ANSWER_LENGTH } from './server.ts'
+import { bounded, MAX_ANSWER_LENGTH } from './toolbox.ts'
 import { MAX_RECORDS, toolsOf } from './tools.ts'
 
 const isReading = ({ annotations }: ReturnType<typeof toolsOf>[number]) => annotations.readOnlyHint
