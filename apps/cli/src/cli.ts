@@ -5,6 +5,7 @@ import { addCouponCommands } from './commands/coupons.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
 import { addEventCommands } from './commands/events.ts'
 import { addFlagCommands } from './commands/flags.ts'
+import { addImportCommands } from './commands/import.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLinkCommands } from './commands/links.ts'
 import { addLoginCommands } from './commands/login.ts'
@@ -80,5 +81,6 @@ const COMMANDS: readonly AddCommands[] = [
   addKeyCommands,
   addDoctorCommand,
   addConfigurationCommands,
+  addImportCommands,
   addMcpCommand,
 ]
