@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { serviceNames } from '@waymark/database'
+import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { bundledObjects, CHART, CHART_BASE, CHART_BUNDLED, hasHelm, helm, renderChart } from './helm.ts'
@@ -187,6 +188,61 @@ describe.skipIf(!withHelm)('bundled servers', () => {
     })
     expect(find(own, 'ConfigMap', 'waymark-config')).toMatchObject({
       data: { DATABASE_URL: 'postgres://db.example.com/waymark', REDIS_URL: 'redis://redis:6379' },
+    })
+  })
+})
+
+describe('an example of values', () => {
+  const folder = path.join(CHART, 'examples')
+  const examples = readdirSync(folder).map((file) => ({
+    file,
+    values: parse(readFileSync(path.join(folder, file), 'utf8')) as object,
+  }))
+  const schema = JSON.parse(readFileSync(path.join(CHART, 'values.schema.json'), 'utf8')) as object
+  const fits = new Ajv({ strict: false }).compile(schema)
+
+  it('is there for operators and for managed services', () => {
+    expect(examples.map(({ file }) => file)).toEqual(['managed.yaml', 'operators.yaml'])
+    expect(fits({ ...examples[0]?.values, kafka: { broker: 'misspelled' } })).toBe(false)
+  })
+
+  it.each(examples)('fits the schema: $file', ({ values }) => {
+    expect(fits(values), JSON.stringify(fits.errors)).toBe(true)
+  })
+
+  it.skipIf(!withHelm).each(examples)('leaves nothing missing: $file', async ({ values }) => {
+    const objects = renderChart(values)
+    expect(await schemaProblems(objects)).toEqual([])
+    const { data } = find(objects, 'ConfigMap', 'waymark-config') as unknown as { data: Record<string, string> }
+    for (const name of ['PUBLIC_URL', 'MAIL_FROM', 'KAFKA_BROKERS', 'DATABASE_URL', 'REDIS_URL', 'CLICKHOUSE_URL'])
+      expect(data[name], name).toMatch(/./)
+    expect(data).toMatchObject({ KAFKA_TLS: 'true', DATABASE_TLS_MODE: 'verify-full' })
+  })
+})
+
+describe.skipIf(!withHelm)('a demo', () => {
+  it('is bundled servers, an account and an address', () => {
+    const demo = renderChart({ demo: { enabled: true } })
+    const kinds = (objects: readonly KubernetesObject[]) =>
+      objects.map(({ kind, metadata: { name } }) => `${kind}/${name.replace(/-[\da-f]{8}$/, '')}`).toSorted()
+    expect(kinds(demo)).toEqual(
+      kinds(renderChart({ bundled: { enabled: true }, account: { email: 'ann@shop.example' } })),
+    )
+    expect(find(demo, 'ConfigMap', 'waymark-config')).toMatchObject({
+      data: { PUBLIC_URL: 'http://localhost:8081' },
+    })
+    expect(JSON.stringify(find(demo, 'Job', 'account'))).toContain('demo@example.com')
+  })
+
+  it('keeps what other values say', () => {
+    const own = renderChart({
+      demo: { enabled: true },
+      account: { email: 'ann@shop.example' },
+      ingress: { host: 'waymark.shop.example' },
+    })
+    expect(JSON.stringify(find(own, 'Job', 'account'))).toContain('ann@shop.example')
+    expect(find(own, 'ConfigMap', 'waymark-config')).toMatchObject({
+      data: { PUBLIC_URL: 'http://waymark.shop.example' },
     })
   })
 })

@@ -11,12 +11,24 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{/* Not empty when the chart brings the servers. */}}
+{{- define "waymark.bundled" -}}
+{{- if or .Values.bundled.enabled .Values.demo.enabled }}true{{ end -}}
+{{- end }}
+
+{{/* The address of the first account, or nothing. */}}
+{{- define "waymark.accountEmail" -}}
+{{- .Values.account.email | default (ternary "demo@example.com" "" .Values.demo.enabled) -}}
+{{- end }}
+
 {{/* The public address, or nothing when it is unknown. */}}
 {{- define "waymark.publicUrl" -}}
 {{- if .Values.publicUrl -}}
 {{ .Values.publicUrl }}
 {{- else if .Values.ingress.host -}}
 {{ ternary "https" "http" .Values.ingress.tls.enabled }}://{{ .Values.ingress.host }}
+{{- else if .Values.demo.enabled -}}
+http://localhost:8081
 {{- end -}}
 {{- end }}
 
@@ -49,7 +61,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 {{- $set := dict }}
-{{- if $values.bundled.enabled }}
+{{- if include "waymark.bundled" $ }}
 {{- $set = dict
   "KAFKA_PARTITIONS" "12"
   "KAFKA_REPLICATION" "1"
@@ -123,7 +135,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- define "waymark.deployment" }}
 {{- $settings := index .root.Values.apps .object.metadata.name }}
-{{- if .root.Values.bundled.enabled }}
+{{- if include "waymark.bundled" .root }}
 {{- /* It fits on a small node. */}}
 {{- $small := dict "resources" (dict "requests" (dict "cpu" "20m" "memory" "128Mi")) "replicas" 1 }}
 {{- $settings = mergeOverwrite (deepCopy $settings) $small }}
@@ -160,7 +172,7 @@ keep their labels, by which policies allow their connections.
 {{- $_ := set $job.spec "ttlSecondsAfterFinished" 86400 }}
 {{- $container := first $job.spec.template.spec.containers }}
 {{- $_ := set $container "args" (list "account") }}
-{{- $account := list (dict "name" "ACCOUNT_EMAIL" "value" .root.Values.account.email) }}
+{{- $account := list (dict "name" "ACCOUNT_EMAIL" "value" (include "waymark.accountEmail" .root)) }}
 {{- with .root.Values.account.name }}{{ $account = append $account (dict "name" "ACCOUNT_NAME" "value" .) }}{{ end }}
 {{- $_ := set $container "env" (concat $container.env $account) }}
 {{- toYaml $job }}
