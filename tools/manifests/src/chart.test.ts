@@ -213,8 +213,17 @@ describe('an example of values', () => {
   it.skipIf(!withHelm).each(examples)('leaves nothing missing: $file', async ({ values }) => {
     const objects = renderChart(values)
     expect(await schemaProblems(objects)).toEqual([])
-    const { data } = find(objects, 'ConfigMap', 'waymark-config') as unknown as { data: Record<string, string> }
-    for (const name of ['PUBLIC_URL', 'MAIL_FROM', 'KAFKA_BROKERS', 'DATABASE_URL', 'REDIS_URL', 'CLICKHOUSE_URL'])
+    const { data } = find(objects, 'ConfigMap', 'waymark-config') as unknown as {
+      data: Record<string, string>
+    }
+    for (const name of [
+      'PUBLIC_URL',
+      'MAIL_FROM',
+      'KAFKA_BROKERS',
+      'DATABASE_URL',
+      'REDIS_URL',
+      'CLICKHOUSE_URL',
+    ])
       expect(data[name], name).toMatch(/./)
     expect(data).toMatchObject({ KAFKA_TLS: 'true', DATABASE_TLS_MODE: 'verify-full' })
   })
