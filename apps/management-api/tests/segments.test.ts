@@ -44,7 +44,12 @@ describe.skipIf(!services)('segments', () => {
   })
 
   const countEarlierEvents = async (): Promise<void> => {
-    const next = createCompleteCounts({ db: world.platform.db, now: Date.now, settledSeconds: 0 })
+    const next = createCompleteCounts({
+      db: world.platform.db,
+      analytics: world.platform.analytics,
+      now: Date.now,
+      settledSeconds: 0,
+    })
     while ((await next(new AbortController().signal)) > 0);
   }
 

@@ -104,7 +104,11 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       drain('link-visitors', FORGET_INTERVAL_MS, () => forgetVisitors(db.pool)),
       everyMs('event-partitions', PARTITIONS_INTERVAL_MS, () => partitions.makeAhead(new Date(clock()))),
       everyMs('retention', RETENTION_INTERVAL_MS, removeOldEvents),
-      drain('complete-counts', COMPLETE_COUNTS_INTERVAL_MS, createCompleteCounts({ db, now: clock })),
+      drain(
+        'complete-counts',
+        COMPLETE_COUNTS_INTERVAL_MS,
+        createCompleteCounts({ db, analytics, now: clock }),
+      ),
       completeEventsLoop(platform),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],

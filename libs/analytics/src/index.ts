@@ -16,6 +16,8 @@ export {
   type PageRow,
   type PathRow,
   type PathsQuery,
+  type PersonCount,
+  type PersonCountsQuery,
   type ProfilesQuery,
   type PropertiesQuery,
   type PropertyRow,

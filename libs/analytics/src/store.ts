@@ -68,6 +68,11 @@ export type AnalyticsQueries = {
   /** People in a segment: those with the greatest ids, in any order, and their number. */
   measureSegment(query: SegmentQuery): Promise<SegmentRow[]>
   /**
+   * How often people had an event on each day (UTC), in the order of the ids that events were stored with; erased events are
+   * left out.
+   */
+  countByPerson(query: PersonCountsQuery): Promise<PersonCount[]>
+  /**
    * Reads events, the last received first, and of those received at the same time the one with the greatest key first.
    * Erased events and those that `completeEvents` has yet to complete are left out. Each portion is one statement, which
    * reads a range of receipts, so a portion may be empty. The range grows until it has events. The caller may stop after
@@ -303,6 +308,20 @@ export type SegmentQuery = {
 
 /** A person of the sample; for the profile `null`, the number of all people. */
 export type SegmentRow = { profileId: string | null; people: number }
+
+export type PersonCountsQuery = {
+  projectId: string
+  eventName: string
+  /** Only events since this time, in ms, that were received before the other one. */
+  from: number
+  receivedBefore: number
+  /** Only people after this one. */
+  after?: string | undefined
+  /** Maximum people. */
+  people: number
+}
+
+export type PersonCount = { profileId: string /** Such as `2026-11-27`. */; day: string; n: number }
 
 /** The place of an event in the order of receipt, in ms. */
 export type EventPlace = {

@@ -342,6 +342,25 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
       )
       return day !== undefined
     },
+    countByPerson: async ({ projectId, eventName, from, receivedBefore, after = '', people }) => {
+      const found = events.filter(
+        (event) =>
+          !event.erased &&
+          event.projectId === projectId &&
+          event.eventName === eventName &&
+          event.profileId !== null &&
+          event.profileId > after &&
+          Date.parse(event.timestamp) >= from &&
+          Date.parse(event.receivedAt) < receivedBefore,
+      )
+      const chosen = [...new Set(found.map(({ profileId }) => profileId ?? ''))].sort().slice(0, people)
+      const ofChosen = found.filter(({ profileId }) => chosen.includes(profileId ?? ''))
+      const days = Map.groupBy(ofChosen, (event) => `${event.profileId} ${event.timestamp.slice(0, 10)}`)
+      return [...days].map(([key, of]) => {
+        const [profileId = '', day = ''] = key.split(' ')
+        return { profileId, day, n: of.length }
+      })
+    },
     completeEvents: async () => {},
     listIncompleteEvents: async function* () {},
     eraseEvents: async (keys) => {

@@ -377,6 +377,26 @@ const segmentArbitrary: fc.Arbitrary<QueryCall> = fc
       { projectId: PROJECT(1), segment, now: START + hours * HOUR_MS, sample },
     ],
   )
+const countsArbitrary = fc
+  .record({
+    eventName: fc.constantFrom('page_view', 'order'),
+    from: fc.integer({ min: 0, max: DAYS * 24 }),
+    receivedBefore: fc.integer({ min: 0, max: DAYS * 24 }),
+    after: fc.option(fc.integer({ min: 1, max: 6 })),
+    people: fc.integer({ min: 1, max: 4 }),
+  })
+  .map(
+    ({ eventName, from, receivedBefore, after, people }): QueryCall => [
+      'countByPerson',
+      {
+        ...{ projectId: PROJECT(1), eventName, people },
+        from: START + from * HOUR_MS,
+        receivedBefore: START + receivedBefore * HOUR_MS,
+        after: after === null ? undefined : PROFILE(after),
+      },
+    ],
+  )
+
 const eventsArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
     from: fc.option(fc.integer({ min: 0, max: DAYS * 24 }), { nil: undefined }),
@@ -431,6 +451,7 @@ const queriesArbitrary = fc.tuple(
   profilesArbitrary,
   segmentArbitrary,
   segmentArbitrary,
+  countsArbitrary,
   eventsArbitrary,
   eventsArbitrary,
 )

@@ -53,6 +53,7 @@ const STORE_EVENTS: Grants = {
   'ingest.event_ids': 'SELECT, INSERT',
   'ingest.events': 'SELECT, INSERT',
   'ingest.conversions': 'SELECT, INSERT, UPDATE (attribution)',
+  'decision.counted_events': 'SELECT',
   'decision.profile_event_counts': 'SELECT, INSERT, UPDATE',
   'ingest.archive_queue': 'INSERT',
 }
@@ -128,7 +129,8 @@ export const serviceGrants = {
       'ingest.archive_files': 'SELECT, INSERT, UPDATE, DELETE',
       'ingest.archive_erasures': 'SELECT, UPDATE (checked_until, due_at), DELETE',
       'decision.exposures': 'INSERT, UPDATE',
-      'decision.counted_events': 'SELECT, UPDATE (completed_at, due_at, counted_at, counted_key)',
+      'decision.counted_events':
+        'UPDATE (completed_at, due_at, counted_at, counted_key, counts_from, passes)',
       'link.clicks': 'INSERT',
       'link.daily_visitors': 'SELECT, INSERT, DELETE',
       'link.visitor_salts': 'SELECT, DELETE',

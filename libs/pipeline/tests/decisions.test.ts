@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto'
+import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { Exposure } from '@waymark/contracts/records/change-records'
 import { applyServiceRoles, openDatabase, serviceNames, serviceRole } from '@waymark/database'
 import { profileIdOf } from '@waymark/domain/identity'
@@ -21,13 +22,21 @@ const countedEvents = new Set(['order.placed', 'seen'])
 describe.skipIf(!services)('decisions in the database', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
+  let analytics: Awaited<ReturnType<typeof openDuckDBStore>>
 
   beforeAll(async () => {
     database = await createTestDatabase()
     db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
+    analytics = await openDuckDBStore({
+      path: ':memory:',
+      memoryBytes: 256 * 1024 * 1024,
+      threads: 1,
+      queryTimeoutMs: 10_000,
+    })
   })
   afterEach(() => void vi.unstubAllEnvs())
   afterAll(async () => {
+    await analytics.close()
     await db.close()
     await database.drop()
   })
@@ -132,7 +141,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     const running = new AbortController().signal
     const complete = async (): Promise<void> => {
       // With few events at a time, so that several batches and runs are needed.
-      const next = createCompleteCounts({ db, now: Date.now, settledSeconds: 0, batchEvents: 2 })
+      const next = createCompleteCounts({ db, analytics, now: Date.now, settledSeconds: 0, batchPeople: 2 })
       while ((await next(running)) > 0);
     }
     const isPending = async (event: string): Promise<boolean> => {
@@ -148,8 +157,15 @@ describe.skipIf(!services)('decisions in the database', () => {
         projectId,
         event,
       ])
-    const storeCounted = (events: ReturnType<typeof anEvent>[], counted: readonly string[] = []) =>
-      db.transaction((client) => storeNewEvents(client, events, () => new Set(counted)))
+    const storeCounted = async (events: ReturnType<typeof anEvent>[], counted: readonly string[] = []) => {
+      await db.transaction((client) => storeNewEvents(client, events, () => new Set(counted)))
+      await analytics.storeEvents(events)
+    }
+    /** Has the events that were stored late counted as well. */
+    const completeAgain = async (event: string): Promise<void> => {
+      await db.pool.query('UPDATE decision.counted_events SET due_at = now() WHERE event = $1', [event])
+      await complete()
+    }
     const countOf = async (visitorId: string, event: string) => {
       const wanted = {
         projectId,
@@ -184,10 +200,48 @@ describe.skipIf(!services)('decisions in the database', () => {
       expect(await countOf(visitorId, name)).toBe(4)
     })
 
+    it('leaves events to the counts of earlier ones that were received before the writer counts, also late ones', async () => {
+      const name = `late-${randomUUID()}`
+      const { visitorId, profileId, events } = await ofNames([name])
+      await db.pool.query(
+        `INSERT INTO decision.counted_events (project_id, event, counts_from) VALUES ($1, $2, now() + interval '1 hour')`,
+        [projectId, name],
+      )
+      await storeCounted(events, [name])
+      expect(await countOf(visitorId, name)).toBe(0)
+      await complete()
+      expect(await countOf(visitorId, name)).toBe(1)
+      await storeCounted([anEvent(visitorId, profileId, name)], [name])
+      expect(await countOf(visitorId, name)).toBe(1)
+      await completeAgain(name)
+      await completeAgain(name)
+      expect(await countOf(visitorId, name)).toBe(2)
+      const later = {
+        ...anEvent(visitorId, profileId, name),
+        receivedAt: new Date(Date.now() + 2 * 3_600_000).toISOString(),
+      }
+      await storeCounted([later], [name])
+      expect(await countOf(visitorId, name)).toBe(3)
+    })
+
+    it('counts anew when a segment counts an event again', async () => {
+      const name = `again-${randomUUID()}`
+      const { visitorId, profileId, events } = await ofNames([name])
+      await count(name)
+      await complete()
+      await storeCounted(events, [name])
+      await db.pool.query('DELETE FROM decision.counted_events WHERE event = $1', [name])
+      await storeCounted([anEvent(visitorId, profileId, name)])
+      await count(name)
+      await storeCounted([anEvent(visitorId, profileId, name)], [name])
+      await complete()
+      expect(await countOf(visitorId, name)).toBe(3)
+    })
+
     it('waits until all processes count', async () => {
       const name = `waiting-${randomUUID()}`
       await count(name)
-      expect(await createCompleteCounts({ db, now: Date.now })(running)).toBe(0)
+      expect(await createCompleteCounts({ db, analytics, now: Date.now })(running)).toBe(0)
       expect(await isPending(name)).toBe(true)
       await complete()
       expect(await isPending(name)).toBe(false)
@@ -206,7 +260,7 @@ describe.skipIf(!services)('decisions in the database', () => {
         other,
         'one',
       ])
-      const next = createCompleteCounts({ db, now: Date.now, settledSeconds: 0 })
+      const next = createCompleteCounts({ db, analytics, now: Date.now, settledSeconds: 0 })
       for (let run = 0; run < 2; run++) expect(await next(running)).toBe(1)
       expect(await isPending('one')).toBe(false)
       await complete()
@@ -224,6 +278,7 @@ describe.skipIf(!services)('decisions in the database', () => {
         }),
       )
       await Promise.all([storing, complete(), complete()])
+      await completeAgain(name)
       const counts = await Promise.all(people.map(({ visitorId }) => countOf(visitorId, name)))
       expect(counts).toEqual(people.map(() => 14))
     })

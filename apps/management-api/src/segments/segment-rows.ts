@@ -5,6 +5,9 @@ import { eventsCountedBy, type Segment, segmentsIn } from '@waymark/domain/decis
 
 type Transaction = Prisma.TransactionClient
 
+/** How long after a change all processes that store events know of it, in ms. */
+const SETTLED_MS = 15_000
+
 /** A stored segment. */
 export type SegmentRow = Prisma.SegmentGetPayload<object>
 
@@ -48,8 +51,9 @@ export const countEventsOfSegments = async (tx: Transaction, projectId: string):
   const counted = await tx.countedEvent.findMany({ where: { projectId }, select: { event: true } })
   const unused = counted.map(({ event }) => event).filter((event) => !wanted.has(event))
   if (unused.length > 0) await tx.countedEvent.deleteMany({ where: { projectId, event: { in: unused } } })
+  const countsFrom = new Date(Date.now() + SETTLED_MS)
   await tx.countedEvent.createMany({
-    data: [...wanted].map((event) => ({ projectId, event })),
+    data: [...wanted].map((event) => ({ projectId, event, countsFrom })),
     skipDuplicates: true,
   })
 }

@@ -3,6 +3,7 @@ import type { Database } from './dialect.ts'
 import { readEvents } from './event-queries.ts'
 import { measureFunnel } from './funnel-queries.ts'
 import { measurePaths } from './path-queries.ts'
+import { countByPerson } from './person-count-queries.ts'
 import { findProfiles } from './profile-queries.ts'
 import { listProperties, listPropertyValues } from './property-queries.ts'
 import { measureRetention } from './retention-queries.ts'
@@ -34,5 +35,6 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   listPropertyValues: (query) => listPropertyValues(database, query),
   findProfiles: (query) => findProfiles(database, query),
   measureSegment: (query) => measureSegment(database, query),
+  countByPerson: (query) => countByPerson(database, query),
   readEvents: (query) => readEvents(database, query),
 })

@@ -8,25 +8,31 @@ export type CountedEvents = (projectId: string) => ReadonlySet<string>
 
 const DAY_MS = 24 * 60 * 60 * 1000
 
-/** How often a person had an event on one day. */
-type Count = { profileId: string; event: string; day: string; n: number }
-
-const columns = bulkColumns<Count>([
-  { name: 'profile_id', type: 'uuid', of: ({ profileId }) => profileId },
-  { name: 'event', type: 'text', of: ({ event }) => event },
-  { name: 'day', type: 'date', of: ({ day }) => day },
-  { name: 'n', type: 'int', of: ({ n }) => n },
+const columns = bulkColumns<EnrichedEvent>([
+  { name: 'project_id', type: 'uuid', of: (event) => event.projectId },
+  { name: 'profile_id', type: 'uuid', of: (event) => event.profileId },
+  { name: 'event', type: 'text', of: (event) => event.eventName },
+  { name: 'day', type: 'date', of: (event) => dayOf(Date.parse(event.timestamp)) },
+  { name: 'received_at', type: 'timestamptz', of: (event) => event.receivedAt },
 ])
 
-// In key order, so that writers do not deadlock.
+// In key order, so that writers do not deadlock. What was counted since an earlier time of a segment is counted anew.
+const IS_SAME = '(excluded.counts_from IS NULL OR known.counts_from = excluded.counts_from)'
 const ADD = `
-  INSERT INTO decision.profile_event_counts AS known (${columns.names})
-  SELECT * FROM ${columns.unnest} AS given (${columns.names}) ORDER BY profile_id, event, day
-  ON CONFLICT (profile_id, event, day) DO UPDATE SET n = known.n + excluded.n`
+  INSERT INTO decision.profile_event_counts AS known (profile_id, event, day, n, counts_from)
+  SELECT given.profile_id, given.event, given.day, count(*), counted.counts_from
+  FROM ${columns.unnest} AS given (${columns.names})
+  LEFT JOIN decision.counted_events counted USING (project_id, event)
+  WHERE counted.counts_from IS NULL OR given.received_at >= counted.counts_from
+  GROUP BY given.profile_id, given.event, given.day, counted.counts_from ORDER BY 1, 2, 3
+  ON CONFLICT (profile_id, event, day) DO UPDATE SET
+    n = excluded.n + CASE WHEN ${IS_SAME} THEN known.n ELSE 0 END,
+    earlier = CASE WHEN ${IS_SAME} THEN known.earlier ELSE 0 END,
+    counts_from = coalesce(excluded.counts_from, known.counts_from)`
 
 /**
- * Counts events per person and day that decisions use. Call it only with new events, in the transaction that stored them,
- * so that each event counts once.
+ * Counts events per person and day that decisions use. Call it only with new events, in the transaction that claimed them,
+ * so that each event counts once. Those that were received before segments count them are left to `createCompleteCounts`.
  */
 export const storeCounts = async (
   client: ClientBase,
@@ -34,17 +40,12 @@ export const storeCounts = async (
   countedEvents: CountedEvents,
 ): Promise<void> => {
   const oldest = dayOf(Date.now() - MAX_COUNT_DAYS * DAY_MS)
-  const counts = new Map<string, Count>()
-  for (const { projectId, profileId, eventName, timestamp } of events) {
-    const day = dayOf(Date.parse(timestamp))
-    if (profileId === null || day < oldest || !countedEvents(projectId).has(eventName)) continue
-    const key = `${profileId}/${day}/${eventName}`
-    const known = counts.get(key)
-    if (known) known.n += 1
-    else counts.set(key, { profileId, event: eventName, day, n: 1 })
-  }
-  if (counts.size === 0) return
-  await client.query({ name: 'store-counts', text: ADD, values: columns.values([...counts.values()]) })
+  const counted = events.filter(
+    ({ projectId, profileId, eventName, timestamp }) =>
+      profileId !== null && dayOf(Date.parse(timestamp)) >= oldest && countedEvents(projectId).has(eventName),
+  )
+  if (counted.length === 0) return
+  await client.query({ name: 'store-counts', text: ADD, values: columns.values(counted) })
 }
 
 const FORGET = `

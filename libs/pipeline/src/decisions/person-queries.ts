@@ -34,7 +34,7 @@ const columns = bulkColumns<WantedPerson & { place: number }>([
 const FIND = `
   SELECT wanted.place, p.id AS profile_id, p.bucketing_id, p.user_id IS NOT NULL AS is_users, p.traits,
     CASE WHEN wanted.events IS NOT NULL THEN (
-      SELECT jsonb_agg(jsonb_build_object('event', c.event, 'day', c.day, 'n', c.n))
+      SELECT jsonb_agg(jsonb_build_object('event', c.event, 'day', c.day, 'n', c.n + c.earlier))
       FROM decision.profile_event_counts c
       WHERE c.profile_id IN (SELECT p.id UNION ALL SELECT m.id FROM ingest.profiles m WHERE m.merged_into = p.id)
         AND c.event IN (SELECT jsonb_array_elements_text(wanted.events::jsonb))

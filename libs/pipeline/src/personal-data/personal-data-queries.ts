@@ -123,7 +123,7 @@ export const personalData: readonly PersonalData[] = [
   },
   {
     name: 'eventCounts',
-    read: `SELECT event, day::text, n FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds})`,
+    read: `SELECT event, day::text, n + earlier AS n FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds})`,
     purge: `DELETE FROM decision.profile_event_counts WHERE ctid = ANY(ARRAY(
         SELECT ctid FROM decision.profile_event_counts WHERE profile_id = ANY({profileIds}) LIMIT 1000))`,
     cacheKeys: ({ projectId, visitorIds, userIds }) => [
