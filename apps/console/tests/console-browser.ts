@@ -102,15 +102,30 @@ const APPEARANCE_RULES = [
   'target-size',
 ]
 
-/**
- * Fails when axe finds a violation of WCAG 2.2 AA on the page.
- *
- * @param only `appearance` for a page that was checked already and has other colors or another size since
- */
-export const expectAccessible = async (page: Page, only?: 'appearance'): Promise<void> => {
+export type AxeScope = {
+  /** `appearance` for a page that was checked already and has other colors or another size since. */
+  only?: 'appearance'
+  /** A selector of the part to check. Default: the document. */
+  within?: string
+  /** A selector of what is not checked. */
+  without?: string
+}
+
+/** Fails when axe finds a violation of WCAG 2.2 AA on the page. */
+export const expectAccessible = async (
+  page: Page,
+  { only, within = 'html', without }: AxeScope = {},
+): Promise<void> => {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE)
-  const options = { runOnly: only ? APPEARANCE_RULES : WCAG, resultTypes: ['violations'], preload: false }
-  const { violations } = await page.evaluate<AxeRun>(`axe.run(document, ${JSON.stringify(options)})`)
+  const options = {
+    runOnly: only ? APPEARANCE_RULES : WCAG,
+    resultTypes: ['violations'],
+    preload: false,
+  }
+  const context = { include: [[within]], exclude: without === undefined ? [] : [[without]] }
+  const { violations } = await page.evaluate<AxeRun>(
+    `axe.run(${JSON.stringify(context)}, ${JSON.stringify(options)})`,
+  )
   const found = violations.map(
     ({ id, nodes }) => `${page.url()}: ${id} ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,
   )
