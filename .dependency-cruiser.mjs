@@ -47,7 +47,7 @@ export default {
       name: 'client-imports-no-other-package',
       comment: 'It is published by itself. Its types are generated from the contracts.',
       severity: 'error',
-      from: { path: '^libs/client/', pathNot: `${TESTS}|^libs/client/generate\\.ts$` },
+      from: { path: '^libs/client/', pathNot: `${TESTS}|^libs/client/(generate|build-python)\\.ts$` },
       to: { path: '^(apps|libs|tools)/', pathNot: '^libs/client/' },
     },
     {

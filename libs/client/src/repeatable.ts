@@ -32,7 +32,7 @@ export const isRepeatable = (method: string, path: string): boolean =>
   ['get', 'put', 'delete'].includes(method) || REPEATABLE.has(operationName(method, path))
 
 /** Operations whose events get an id, by which the server stores a repeat once. */
-const WITH_EVENTS: ReadonlySet<string> = new Set(['POST /api/v1/t', 'POST /internal/backfill/events'])
+export const WITH_EVENTS: ReadonlySet<string> = new Set(['POST /api/v1/t', 'POST /internal/backfill/events'])
 /** Operations that take the header `Idempotency-Key`. */
 export const WITH_IDEMPOTENCY_KEY: ReadonlySet<string> = new Set(['POST /api/v1/coupons/redeem'])
 

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Constellation, runCommand, startStandalone } from '@waymark/testing'
+import { type Constellation, ROOT, runCommand, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { programArguments } from './generated-clients/program-arguments.ts'
 
@@ -38,7 +38,7 @@ describe('a client generated from the document', { timeout: 600_000 }, () => {
     await copyFile(path.join(PROGRAMS, 'program.py'), path.join(cwd, 'program.py'))
     await runCommand('python3', ['-m', 'venv', 'venv'], { cwd })
     const python = path.join(cwd, 'venv/bin/python')
-    const requirements = path.join(PROGRAMS, 'requirements.txt')
+    const requirements = path.join(ROOT, 'libs/client/python/requirements.txt')
     await runCommand(python, ['-m', 'pip', 'install', '--quiet', '--requirement', requirements], { cwd })
     const generate = [
       'generate',
