@@ -5,7 +5,7 @@ import {
   MAX_SCHEMA_PATTERNS,
 } from '@waymark/contracts/http/event-definitions'
 import { describe, expect, it, vi } from 'vitest'
-import { isQuickToCheck, MAX_SCHEMA_NODES, schemaProblems } from './schema-safety.ts'
+import { isQuickToCheck, MAX_SCHEMA_NODES, partsOf, runCost, schemaProblems } from './schema-safety.ts'
 
 const nested = (levels: number): object => {
   let schema: object = {}
@@ -135,6 +135,22 @@ describe('whether a pattern is safe', () => {
       expect(await schemaProblems(withPatterns(20, emailPattern))).toEqual([])
     } finally {
       clock.mockRestore()
+    }
+  })
+})
+
+describe('a schema with names that every object has', () => {
+  const names = ['constructor', 'toString', 'valueOf', 'hasOwnProperty', '__proto__']
+
+  it('is limited as any other', async () => {
+    const members = Array.from({ length: MAX_SCHEMA_PARTS }, (_, n) => [`p${n}`, { type: 'string' }])
+    for (const name of names) {
+      const schema = JSON.parse(
+        `{"properties":{${JSON.stringify(name)}:{"format":"email"},${JSON.stringify(Object.fromEntries(members)).slice(1)}}`,
+      )
+      expect(partsOf(schema)).toBe(2 * MAX_SCHEMA_PARTS + 5)
+      expect(runCost(schema)).toBeGreaterThan(MAX_SCHEMA_PARTS)
+      expect(await schemaProblems(schema)).toMatchObject([{ message: expect.stringContaining('keywords') }])
     }
   })
 })

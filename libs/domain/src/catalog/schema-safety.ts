@@ -99,34 +99,34 @@ export const partsOf = (schema: unknown): number => {
     // Short lists are compiled into one comparison per entry, long ones into a lookup.
     const values = Array.isArray(value) ? value.filter((item) => !isNode(item)).length : 0
     const branches = Array.isArray(value) ? value.filter(isNode).length : 0
-    const own = (COMPILE_COSTS[keyword] ?? 1) + branches * (keyword === 'oneOf' ? 4 : 1)
+    const own = (COMPILE_COSTS.get(keyword) ?? 1) + branches * (keyword === 'oneOf' ? 4 : 1)
     return sum + own + Math.min(values, 200) / (keyword === 'enum' ? 10 : 2) + partsOf(value)
   }, 0)
 }
 
 /** Number of parts of a keyword. */
-const COMPILE_COSTS: Readonly<Record<string, number>> = {
-  format: 3,
-  pattern: 3,
-  contains: 4,
-  propertyNames: 4,
-  $ref: 2,
-  if: 2,
-  uniqueItems: 2,
-}
+const COMPILE_COSTS: ReadonlyMap<string, number> = new Map([
+  ['format', 3],
+  ['pattern', 3],
+  ['contains', 4],
+  ['propertyNames', 4],
+  ['$ref', 2],
+  ['if', 2],
+  ['uniqueItems', 2],
+])
 
 /** Additional steps of keywords. */
-const KEYWORD_COSTS: Readonly<Record<string, number>> = {
-  format: 20,
-  pattern: 20,
-  uniqueItems: 20,
-  multipleOf: 20,
-  contains: 10,
-  propertyNames: 10,
-  unevaluatedProperties: 20,
-  unevaluatedItems: 20,
-  dependentRequired: 5,
-}
+const KEYWORD_COSTS: ReadonlyMap<string, number> = new Map([
+  ['format', 20],
+  ['pattern', 20],
+  ['uniqueItems', 20],
+  ['multipleOf', 20],
+  ['contains', 10],
+  ['propertyNames', 10],
+  ['unevaluatedProperties', 20],
+  ['unevaluatedItems', 20],
+  ['dependentRequired', 5],
+])
 
 /** Maximum steps of a schema per value, with references resolved. */
 export const runCost = (schema: object): number => Number(expandedSize({ ...schema }, keywordCosts))
@@ -138,7 +138,7 @@ const keywordCosts = (node: Node): number =>
     // Each branch that does not match creates an error, even if another one matches.
     if ((keyword === 'anyOf' || keyword === 'oneOf') && Array.isArray(value)) return sum + 10 * value.length
     const names = Array.isArray(value) ? value.filter((item) => typeof item === 'string').length / 5 : 0
-    return sum + (KEYWORD_COSTS[keyword] ?? 0) + Math.floor(names)
+    return sum + (KEYWORD_COSTS.get(keyword) ?? 0) + Math.floor(names)
   }, 0)
 
 /** Steps of comparing with values. Strings and numbers are cheap; objects are compared deeply. */

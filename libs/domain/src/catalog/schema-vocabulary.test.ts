@@ -77,6 +77,8 @@ describe('a schema is refused with', () => {
     'http://json-schema.org/draft-04/schema#',
     'http://json-schema.org/schema#',
     'https://example.com/own',
+    'constructor',
+    'https://__proto__#',
     '',
     7,
     null,

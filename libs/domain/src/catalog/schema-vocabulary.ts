@@ -5,12 +5,12 @@ export type Draft = '2020-12' | '2019-09' | 'draft-07' | 'draft-06'
 
 /** The draft of a schema without `$schema`. */
 export const DEFAULT_DRAFT: Draft = '2020-12'
-const DRAFT_URIS: Readonly<Record<string, Draft>> = {
-  'json-schema.org/draft/2020-12/schema': '2020-12',
-  'json-schema.org/draft/2019-09/schema': '2019-09',
-  'json-schema.org/draft-07/schema': 'draft-07',
-  'json-schema.org/draft-06/schema': 'draft-06',
-}
+const DRAFT_URIS: ReadonlyMap<string, Draft> = new Map([
+  ['json-schema.org/draft/2020-12/schema', '2020-12'],
+  ['json-schema.org/draft/2019-09/schema', '2019-09'],
+  ['json-schema.org/draft-07/schema', 'draft-07'],
+  ['json-schema.org/draft-06/schema', 'draft-06'],
+])
 const SUPPORTED_URIS =
   'https://json-schema.org/draft/2020-12/schema, https://json-schema.org/draft/2019-09/schema, ' +
   'http://json-schema.org/draft-07/schema#, http://json-schema.org/draft-06/schema#'
@@ -67,7 +67,9 @@ export const isSchemaObject = (value: unknown): value is Schema =>
 export const draftOf = (schema: object): Draft | undefined => {
   if (!Object.hasOwn(schema, '$schema')) return DEFAULT_DRAFT
   const uri: unknown = Reflect.get(schema, '$schema')
-  return typeof uri === 'string' ? DRAFT_URIS[uri.replace(/^https?:\/\//, '').replace(/#$/, '')] : undefined
+  return typeof uri === 'string'
+    ? DRAFT_URIS.get(uri.replace(/^https?:\/\//, '').replace(/#$/, ''))
+    : undefined
 }
 
 /** Extensions that check nothing, in the spelling that later drafts of JSON Schema reserve for them. */
