@@ -25,6 +25,15 @@ describe('transient errors', () => {
     ['broken pipe', 'EPIPE'],
     ['no such host', 'ENOTFOUND'],
     ['name server away', 'EAI_AGAIN'],
+    ['no free port', 'EADDRNOTAVAIL'],
+    ['no free file descriptor', 'EMFILE'],
+    ['no memory for sockets', 'ENOBUFS'],
+    ['network away', 'ENETDOWN'],
+    ['host away', 'EHOSTDOWN'],
+    ['closed by this process', 'ERR_STREAM_DESTROYED'],
+    ['ended by this process', 'ERR_STREAM_WRITE_AFTER_END'],
+    ['socket closed', 'ERR_SOCKET_CLOSED'],
+    ['closed before its end', 'ERR_STREAM_PREMATURE_CLOSE'],
   ])('%s (%s)', (_, code) => {
     expect(isTransient(withCode(code))).toBe(true)
     expect(isDataError(withCode(code))).toBe(false)
@@ -40,6 +49,8 @@ describe('transient errors', () => {
     'timeout expired',
     'Query read timeout',
     'Cannot use a pool after calling end on the pool',
+    'There was an error establishing an SSL connection',
+    'Received unexpected commandComplete message from backend.',
   ])('pg says "%s"', (message) => {
     expect(isTransient(new Error(message))).toBe(true)
     expect(isConnectionError(new Error(message))).toBe(true)
@@ -53,6 +64,7 @@ describe('transient errors', () => {
   it('as wrapped by Prisma', () => {
     expect(isTransient(prismaError('P1001', { kind: 'DatabaseNotReachable' }))).toBe(true)
     expect(isTransient(prismaError('P2010', { kind: 'ConnectionClosed' }))).toBe(true)
+    expect(isTransient(prismaError('P1011', { kind: 'TlsConnectionError' }))).toBe(true)
     expect(
       isTransient(prismaError('P2039', { kind: 'postgres', originalCode: '57014', code: '57014' })),
     ).toBe(true)

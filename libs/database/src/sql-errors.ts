@@ -1,20 +1,29 @@
 import { AppError, type ErrorCode } from '@waymark/contracts/app-error'
 
 const SOCKET_CODES = new Set([
+  'EADDRNOTAVAIL',
   'EAI_AGAIN',
   'ECONNABORTED',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTDOWN',
   'EHOSTUNREACH',
+  'EMFILE',
+  'ENETDOWN',
   'ENETUNREACH',
+  'ENOBUFS',
   'ENOTFOUND',
   'EPIPE',
+  'ERR_SOCKET_CLOSED',
+  'ERR_STREAM_DESTROYED',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_WRITE_AFTER_END',
   'ETIMEDOUT',
 ])
 
 // These errors of pg have no code.
 const CONNECTION_MESSAGES =
-  /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded when trying to connect$|timeout expired$|Query read timeout$|Cannot use a pool after calling end on the pool$)/
+  /^(Connection terminated|Client (has encountered a connection error|was closed)|timeout exceeded when trying to connect$|timeout expired$|Query read timeout$|Cannot use a pool after calling end on the pool$|There was an error establishing an SSL connection$|Received unexpected \w+ message from backend)/
 
 // 08 connection; 57P01–57P05 the server shuts down, crashed, starts or dropped an idle session; 25P03 likewise.
 const CONNECTION_STATES = /^(08|57P0|25P03)/
@@ -34,6 +43,7 @@ const PRISMA_CONNECTION_KINDS = new Set([
   'ConnectionClosed',
   'DatabaseNotReachable',
   'SocketTimeout',
+  'TlsConnectionError',
   'TooManyConnections',
 ])
 

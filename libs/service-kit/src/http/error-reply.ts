@@ -1,4 +1,5 @@
 import { AppError, type ErrorCode, storeUnavailable } from '@waymark/contracts/app-error'
+import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
 import type { Endpoint } from '@waymark/contracts/http/operation'
 import type { Log } from '@waymark/contracts/log'
 import { traceIdOf } from '@waymark/contracts/trace-context'
@@ -37,10 +38,7 @@ export const errorReply = (
   { id: requestId, method, path, headers }: HttpRequest,
   log: Log,
 ): Reply => {
-  const known =
-    error instanceof AppError
-      ? error
-      : (queueErrorIn(error) ?? (isStoreUnavailable(error) ? storeUnavailable(error) : internal()))
+  const known = error instanceof AppError ? error : appErrorOf(error)
   const status = statusOf[known.code]
   if (status >= 500) {
     // From the headers, because tracing may be off.
@@ -65,4 +63,18 @@ export const errorReply = (
 const ofrepDetails = ({ message }: AppError, path: string): Record<string, string> =>
   /^\/ofrep\//i.test(path) ? { errorCode: 'GENERAL', errorDetails: message } : {}
 
-const internal = (): AppError => new AppError('internal', 'Internal error')
+const QUEUE_RETRY_S = 60
+
+/** What a client learns of an error that no handler knew: which dependency is unavailable, or nothing. */
+const appErrorOf = (error: unknown): AppError => {
+  const waiting = queueErrorIn(error)
+  if (waiting) return waiting
+  if (error instanceof BusUnavailableError)
+    return new AppError('queue_unavailable', 'QUEUE_UNAVAILABLE', { retryAfter: QUEUE_RETRY_S })
+  if (isStoreUnavailable(error) || isTimeout(error)) return storeUnavailable(error)
+  return new AppError('internal', 'Internal error')
+}
+
+/** Whether a signal ended the work, such as that of a deadline. */
+const isTimeout = (error: unknown): boolean =>
+  error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError')
