@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { runAsWork } from '@waymark/domain/fairness'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createExports } from './exports.ts'
 import type { ProjectRequest } from './project-route.ts'
 
@@ -40,6 +40,9 @@ const setUp = () => {
   return { begin, atWork, finish, released }
 }
 
+beforeEach(() => void vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }))
+afterEach(() => void vi.useRealTimers())
+
 describe('exports', () => {
   it('produce their parts in turns: two at once, one of a tenant', async () => {
     const { begin, atWork, finish } = setUp()
@@ -66,6 +69,24 @@ describe('exports', () => {
     expect(await atWork()).toEqual(['c-1'])
     finish('c-1')
     expect(await other).toEqual({ done: false, value: 'c-1 part 1' })
+  })
+
+  it('leave as much time to others as a part took', async () => {
+    const { begin, atWork, finish } = setUp()
+    const stream = await begin('a-1')
+    const first = stream.next()
+    await atWork()
+    vi.advanceTimersByTime(30)
+    finish('a-1')
+    expect((await first).value).toBe('a-1 part 1')
+    const second = stream.next()
+    expect(await atWork()).toEqual([])
+    vi.advanceTimersByTime(29)
+    expect(await atWork()).toEqual([])
+    vi.advanceTimersByTime(1)
+    expect(await atWork()).toEqual(['a-1'])
+    finish('a-1')
+    expect((await second).value).toBe('a-1 part 2')
   })
 
   it('release what they read from when their client has left', async () => {

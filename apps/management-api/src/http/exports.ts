@@ -3,7 +3,7 @@ import { type Answer, limitConcurrency } from './limit-concurrency.ts'
 
 /** Exports that run at once in this process. Their number bounds the memory, because each holds a part of its answer. */
 const LIMITS = { perProject: 2, perTenant: 4, total: 40, reclaims: true }
-/** Exports that read and encode at the same time. Others wait for their turn, or for their client. */
+/** Exports that read and encode at the same time, then pause as long. Others wait for their turn, or for their client. */
 const PARTS_AT_ONCE = 2
 
 /** Wraps the routes of exports. */
@@ -26,10 +26,24 @@ export const createExports = (): Exports => {
 }
 
 async function* inTurns<T>(pieces: AsyncGenerator<T>, turns: FairQueue, owner: WorkOwner): AsyncGenerator<T> {
-  const next = () => turns.run(owner, () => pieces.next(), { patient: true })
+  const next = async (): Promise<IteratorResult<T>> => {
+    const release = await turns.acquire(owner, { patient: true })
+    const begunAt = performance.now()
+    try {
+      return await pieces.next()
+    } finally {
+      // Half of the time is for other requests, which share the main thread and the database.
+      after(performance.now() - begunAt, release)
+    }
+  }
   try {
     for (let piece = await next(); !piece.done; piece = await next()) yield piece.value
   } finally {
     await pieces.return(undefined)
   }
+}
+
+const after = (ms: number, run: () => void): void => {
+  if (ms < 1) run()
+  else setTimeout(run, ms).unref()
 }
