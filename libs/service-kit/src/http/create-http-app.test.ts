@@ -252,6 +252,14 @@ describe('a JSON body', () => {
     await expectError(await post('/echo', larger, { 'Content-Encoding': encoding }), 413)
   })
 
+  it.each(['gzip', 'x-gzip', 'deflate', 'br'])('is refused when it is not %s', async (encoding) => {
+    const response = await post('/echo', 'plain', { 'Content-Encoding': encoding })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toEqual({
+      error: 'The body is not compressed as the request says',
+    })
+  })
+
   it.each([
     ['as it is', undefined, (text: string) => Buffer.from(text)],
     ['by gzip', 'gzip', gzipSync],

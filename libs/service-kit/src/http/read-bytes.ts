@@ -138,10 +138,15 @@ const refuseEarly = (req: Request, limit: number, reject: (error: AppError) => v
   }
 }
 
+/** Codes of errors of zlib and Brotli. */
+const OF_DECOMPRESSION = /^(?:Z_|ERR__ERROR_|ERR_BROTLI)/
+
 /** The error for a body that could not be read or decompressed. */
 export const bodyErrorOf = (error: unknown, limit: number): AppError => {
   const { type, code } = Object(error) as { type?: string; code?: string }
   if (type === 'entity.too.large' || code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(limit)
+  if (code !== undefined && OF_DECOMPRESSION.test(code))
+    return new AppError('bad_request', 'The body is not compressed as the request says')
   return new AppError('bad_request', 'The request is malformed')
 }
 
