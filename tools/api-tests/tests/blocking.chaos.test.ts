@@ -433,6 +433,16 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     await expectNoDelay(() => Promise.all(repeated(0, 30).map(() => expectStatus(404, visit()))))
   })
 
+  it('by links that forward thousands of parameters', async () => {
+    const names = repeated(0, 600).map((_, n) => n.toString(36))
+    const body = { destination: `https://shop.example/?${names.join('&')}`, forwardQuery: true }
+    const code = stringIn(JSON.parse((await expectStatus(201, send(createLink, { body }))).text), 'code')
+    const others = repeated('1', 1_500).map((value, n) => [`x${n.toString(36)}`, value])
+    const query = Object.fromEntries([...names.map((name) => [name, '']), ...others])
+    const visit = prepare(resolveLink, { params: { code }, query })
+    await expectNoDelay(() => Promise.all(repeated(0, 30).map(() => visit())))
+  })
+
   it('by imports of coupons and links', async () => {
     const discount = { type: 'percent', value: 10 }
     const body = { name: 'Imported', kind: 'unique', discount }

@@ -117,6 +117,14 @@ describe('addressFor', () => {
     )
   })
 
+  it('forwards what is repeated in its order, of any number of parameters', () => {
+    const names = Array.from({ length: 500 }, (_, n) => `p${n}`)
+    const destination = prepared(`https://a.example/?${names.slice(0, 250).join('&')}`)
+    const address = addressFor(destination, null, `${names.join('=1&')}=1&p499=2&p0=2`)
+    const given = [...new URL(address).searchParams].slice(250)
+    expect(given).toEqual([...names.slice(250).map((name) => [name, '1']), ['p499', '2']])
+  })
+
   it('keeps host, path and its own parameters for any query, and is printable', () => {
     const destination = prepared('https://a.example/path?x=1#f', { source: 's' })
     const query = fc.oneof(

@@ -87,10 +87,9 @@ export const addressFor = (
 }
 
 const forwardable = (query: string, parameters: readonly string[]): string => {
-  const own = new Set(parameters)
-  const given = new URLSearchParams(query)
-  for (const name of new Set(given.keys())) if (name === CLICK_PARAMETER || own.has(name)) given.delete(name)
-  return given.toString()
+  const own = new Set([...parameters, CLICK_PARAMETER])
+  // Not by `delete`, which searches all parameters for each name.
+  return new URLSearchParams([...new URLSearchParams(query)].filter(([name]) => !own.has(name))).toString()
 }
 
 const join = (left: string, separator: string, right: string): string =>
