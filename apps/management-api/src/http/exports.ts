@@ -1,8 +1,11 @@
 import { createFairQueue, type FairQueue, ownerOfProject, type WorkOwner } from '@waymark/domain/fairness'
 import { type Answer, limitConcurrency } from './limit-concurrency.ts'
 
-/** Exports that run at once in this process. Their number bounds the memory, because each holds a part of its answer. */
-const LIMITS = { perProject: 2, perTenant: 4, total: 40, reclaims: true }
+/**
+ * Exports that run at once in this process. Their number bounds the memory, because each holds a part of its answer.
+ * Others wait a little, so that a client that repeats refused ones at once takes less time of the process.
+ */
+const LIMITS = { perProject: 2, perTenant: 4, total: 40, reclaims: true, maxWaitMs: 2_000 }
 /** Exports that read and encode at the same time, then pause as long. Others wait for their turn, or for their client. */
 const PARTS_AT_ONCE = 2
 

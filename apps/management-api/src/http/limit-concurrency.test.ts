@@ -4,12 +4,14 @@ import { limitConcurrency } from './limit-concurrency.ts'
 import type { ProjectRequest } from './project-route.ts'
 
 /** Projects are named `<tenant>-<number>`. */
-const setUp = ({ reclaims = false } = {}) => {
+const setUp = ({ reclaims = false, maxWaitMs = 0 } = {}) => {
   const ends: (() => void)[] = []
   const ended: string[] = []
-  const answer = limitConcurrency({ perProject: 2, perTenant: 3, total: 5, reclaims })(async () => ({
-    body: 'done',
-  }))
+  const answer = limitConcurrency({ perProject: 2, perTenant: 3, total: 5, reclaims, maxWaitMs })(
+    async () => ({
+      body: 'done',
+    }),
+  )
   const ask = (projectId: string) =>
     runAsWork({ tenantId: projectId.split('-')[0] ?? '', projectId }, () =>
       answer({
@@ -56,6 +58,21 @@ describe('long answers', () => {
     for (const end of ends.splice(0)) end()
     await Promise.all(['a-1', 'a-1', 'a-2', 'b-1', 'b-1'].map(ask))
     expect(await refusal('c-1')).toMatch(/^5 exports/)
+  })
+
+  it('wait for their place, if they may', async () => {
+    const { ask, ends } = setUp({ maxWaitMs: 60_000 })
+    await Promise.all([ask('a-1'), ask('a-1')])
+    const endsOfBoth = ends.splice(0)
+    const third = ask('a-1')
+    for (const end of endsOfBoth) end()
+    expect(await third).toEqual({ body: 'done' })
+  })
+
+  it('are refused after the longest wait', async () => {
+    const { ask, refusal } = setUp({ maxWaitMs: 1 })
+    await Promise.all([ask('a-1'), ask('a-1')])
+    expect(await refusal('a-1')).toMatch(/^This project has 2 exports running/)
   })
 
   it('of a tenant that has many end for one that has fewer, if they can be repeated', async () => {

@@ -1,4 +1,5 @@
 import { chargeWork, createFairQueue, ownerOfProject } from '@waymark/domain/fairness'
+import { disconnectSignal } from '@waymark/service-kit'
 import type { ProjectReply } from './entity-tag.ts'
 import type { ProjectRequest } from './project-route.ts'
 
@@ -11,6 +12,8 @@ type ConcurrencyLimits = {
   what?: string
   /** Whether the latest of a tenant that has many is ended for a tenant that has few. */
   reclaims?: boolean
+  /** How long one waits for its place, in ms. Default: not at all. */
+  maxWaitMs?: number
 }
 
 const RETRY_S = 10
@@ -29,6 +32,7 @@ export const limitConcurrency = ({
   total,
   what = 'exports',
   reclaims = false,
+  maxWaitMs = 0,
 }: ConcurrencyLimits): (<B, Q, Body>(answer: Answer<B, Q, Body>) => Answer<B, Q, Body>) => {
   const queue = createFairQueue({
     what,
@@ -36,12 +40,18 @@ export const limitConcurrency = ({
     perTenant,
     lanes: { default: { perProject } },
     retryAfterSeconds: RETRY_S,
+    maxWaitMs,
   })
   return (answer) => async (asked) => {
     const { projectId, request } = asked
     const end = () => void request.message.socket.destroySoon()
     const owner = ownerOfProject(projectId)
-    request.onEnd(queue.acquireNow(owner, reclaims ? { onReclaim: end } : {}))
+    const onReclaim = reclaims ? end : undefined
+    request.onEnd(
+      maxWaitMs === 0
+        ? queue.acquireNow(owner, { onReclaim })
+        : await queue.acquire(owner, { onReclaim, signal: disconnectSignal(request) }),
+    )
     // They are few, and other reads need not wait for them.
     chargeWork(owner, 'general')
     return answer(asked)

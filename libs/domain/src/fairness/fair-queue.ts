@@ -46,6 +46,8 @@ type AcquireOptions<Name extends string> = {
   signal?: AbortSignal | undefined
   /** Waits as long as it takes, for work whose caller bounds how much of it there is, such as a consumer. */
   patient?: boolean
+  /** As in `TryOptions`. */
+  onReclaim?: (() => void) | undefined
 }
 
 type TryOptions<Name extends string> = {
@@ -54,7 +56,7 @@ type TryOptions<Name extends string> = {
    * Ends the use when all units are in use and a tenant that holds fewer asks for one. The holder must then call its
    * `Release`.
    */
-  onReclaim?: () => void
+  onReclaim?: (() => void) | undefined
 }
 
 /** Ends the use of a unit. Further calls do nothing. */
@@ -205,14 +207,15 @@ export const createFairQueue = <Name extends string = 'default'>(
     })
 
   const acquire: FairQueue<Name>['acquire'] = async (owner, acquireOptions = {}) => {
-    const { lane = defaultLane, signal, patient } = acquireOptions
+    const { lane = defaultLane, signal, patient, onReclaim } = acquireOptions
     signal?.throwIfAborted()
     if (lane === undefined || closing)
       throw new AppError('overloaded', 'The process is stopping', { retryAfterSeconds: RETRY_AFTER_S })
-    const free = tryAcquire(owner, { lane })
+    const free = tryAcquire(owner, { lane, onReclaim })
     if (free) return free
     if (!patient) requireRoomToWait(lane, owner)
-    return wait(lane, owner, acquireOptions)
+    const release = await wait(lane, owner, acquireOptions)
+    return owner && onReclaim ? holders.add(owner.tenantId, release, onReclaim) : release
   }
 
   return {
