@@ -82,14 +82,14 @@ type Split = DecisionRule['split']
 
 /** People by the weights that split them. A rule that its version no longer has leaves its people out. */
 const groupsOf = (exposed: readonly ExposedPeople[], rules: ReadonlyMap<number, unknown>): SplitGroup[] => {
-  const groups = new Map<string, { weights: Record<string, number>; people: Record<string, number> }>()
+  const groups = new Map<string, { weights: Map<string, number>; people: Map<string, number> }>()
   for (const { variant, ruleId, version, people } of exposed) {
     const split = splitOf((rules.get(version) ?? []) as DecisionRule[], ruleId)
     if (!split) continue
-    const weights = Object.fromEntries(split.map(({ variant: name, weight }) => [name, weight]))
-    const name = JSON.stringify([ruleId, Object.entries(weights).sort()])
-    const group = groups.get(name) ?? { weights, people: {} }
-    group.people[variant] = (group.people[variant] ?? 0) + people
+    const weights = new Map(split.map(({ variant: name, weight }) => [name, weight]))
+    const name = JSON.stringify([ruleId, [...weights].sort()])
+    const group = groups.get(name) ?? { weights, people: new Map() }
+    group.people.set(variant, (group.people.get(variant) ?? 0) + people)
     groups.set(name, group)
   }
   return [...groups.values()]
@@ -103,7 +103,9 @@ const variantsOf = (groups: readonly SplitGroup[], rules: readonly DecisionRule[
   const shares = rules.flatMap(({ split }) => split ?? []).filter(({ weight }) => weight > 0)
   const names = [
     ...shares.map(({ variant }) => variant),
-    ...groups.flatMap(({ weights }) => Object.keys(weights).filter((variant) => (weights[variant] ?? 0) > 0)),
+    ...groups.flatMap(({ weights }) =>
+      [...weights].flatMap(([variant, weight]) => (weight > 0 ? variant : [])),
+    ),
   ]
   return [...new Set(names)]
 }

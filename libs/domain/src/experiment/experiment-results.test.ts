@@ -14,11 +14,15 @@ const metric = (key: string, more: { goal?: 'up' | 'down'; guardrail?: boolean }
   guardrail: false,
   ...more,
 })
+const splitGroup = (weights: Record<string, number>, people: Record<string, number>) => ({
+  weights: new Map(Object.entries(weights)),
+  people: new Map(Object.entries(people)),
+})
 type Data = ExperimentData<ReturnType<typeof metric>>
 const experiment = (more: Partial<Data> = {}): Data => ({
   control: 'a',
   variants: ['a', 'b'],
-  groups: [{ weights: { a: 1, b: 1 }, people: { a: 1000, b: 1000 } }],
+  groups: [splitGroup({ a: 1, b: 1 }, { a: 1000, b: 1000 })],
   switched: 0,
   metrics: [
     {
@@ -59,15 +63,21 @@ describe('results of an experiment', () => {
   })
 
   it('warns of a broken split in words', () => {
-    const groups = [{ weights: { a: 1, b: 1 }, people: { a: 1000, b: 1200 } }]
+    const groups = [splitGroup({ a: 1, b: 1 }, { a: 1000, b: 1200 })]
     const [warning] = experimentResults(experiment({ groups })).warnings
     expect(warning?.code).toBe('sample_ratio_mismatch')
     expect(warning?.message).toContain('a: 1000 instead of about 1100, b: 1200 instead of about 1100')
   })
 
+  it('counts nobody for a variant without people, also with a name that every object has', () => {
+    const groups = [splitGroup({ a: 1, constructor: 1 }, { a: 1000 })]
+    const [warning] = experimentResults(experiment({ variants: ['a', 'constructor'], groups })).warnings
+    expect(warning?.message).toContain('a: 1000 instead of about 500, constructor: 0 instead of about 500')
+  })
+
   it('warns below the least number of people, not at it', () => {
     const withPeople = (people: number) =>
-      codesOf(experiment({ groups: [{ weights: { a: 1, b: 1 }, people: { a: people, b: people } }] }))
+      codesOf(experiment({ groups: [splitGroup({ a: 1, b: 1 }, { a: people, b: people })] }))
     expect(withPeople(MIN_PEOPLE - 1)).toEqual(['too_few_people'])
     expect(withPeople(MIN_PEOPLE)).toEqual([])
   })
@@ -78,7 +88,7 @@ describe('results of an experiment', () => {
   })
 
   it('warns of different splits, not of the same shares by other numbers', () => {
-    const group = (a: number, b: number) => ({ weights: { a, b }, people: { a: 500, b: 500 } })
+    const group = (a: number, b: number) => splitGroup({ a, b }, { a: 500, b: 500 })
     expect(codesOf(experiment({ groups: [group(1, 1), group(50, 50)] }))).toEqual([])
     expect(codesOf(experiment({ groups: [group(1, 1), group(1, 1.01)] }))).toEqual(['different_splits'])
   })

@@ -123,9 +123,9 @@ const splitWarnings = (groups: readonly SplitGroup[]): ExperimentWarning[] => {
   return splits.size > 1 ? [{ code: 'different_splits', message }] : []
 }
 
-const sharesOf = (weights: Readonly<Record<string, number>>): string => {
-  const total = Object.values(weights).reduce((sum, weight) => sum + weight, 0)
-  const shares = Object.entries(weights).map(([variant, weight]) => [variant, (weight / total).toFixed(6)])
+const sharesOf = (weights: ReadonlyMap<string, number>): string => {
+  const total = weights.values().reduce((sum, weight) => sum + weight, 0)
+  const shares = [...weights].map(([variant, weight]) => [variant, (weight / total).toFixed(6)])
   return JSON.stringify(shares.sort())
 }
 
@@ -136,11 +136,11 @@ const switchWarnings = ({ switched, groups }: Pick<ExperimentData<Metric>, 'swit
 }
 
 const peopleOf = ({ people }: SplitGroup): number =>
-  Object.values(people).reduce((total, count) => total + count, 0)
+  people.values().reduce((total, count) => total + count, 0)
 
 const sizeWarnings = (variants: readonly string[], groups: readonly SplitGroup[]): ExperimentWarning[] => {
   const small = variants.filter(
-    (variant) => groups.reduce((total, { people }) => total + (people[variant] ?? 0), 0) < MIN_PEOPLE,
+    (variant) => groups.reduce((total, { people }) => total + (people.get(variant) ?? 0), 0) < MIN_PEOPLE,
   )
   const message = `Fewer than ${MIN_PEOPLE} people had ${small.join(', ')}. Intervals and p-values are not reliable yet.`
   return small.length > 0 ? [{ code: 'too_few_people', message }] : []

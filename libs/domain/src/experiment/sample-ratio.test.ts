@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { checkSampleRatio } from './sample-ratio.ts'
 
 const group = (people: number[], weights: number[]) => {
-  const named = (values: number[]) => Object.fromEntries(values.map((value, index) => [`v${index}`, value]))
+  const named = (values: number[]) => new Map(values.map((value, index) => [`v${index}`, value]))
   return { people: named(people), weights: named(weights) }
 }
 
@@ -28,7 +28,14 @@ describe('the sample ratio', () => {
   })
 
   it('leaves out people with a variant that the split does not have', () => {
-    expect(checkSampleRatio([{ weights: { a: 1, b: 1 }, people: { a: 50, b: 50, old: 700 } }])).toEqual({
+    expect(
+      checkSampleRatio([
+        {
+          weights: new Map(Object.entries({ a: 1, b: 1 })),
+          people: new Map(Object.entries({ a: 50, b: 50, old: 700 })),
+        },
+      ]),
+    ).toEqual({
       expected: { a: 50, b: 50 },
       seen: { a: 50, b: 50 },
       pValue: 1,

@@ -3,8 +3,8 @@ import jstat from 'jstat'
 
 /** People who were split by the same weights: how many got each variant. */
 export type SplitGroup = {
-  weights: Readonly<Record<string, number>>
-  people: Readonly<Record<string, number>>
+  weights: ReadonlyMap<string, number>
+  people: ReadonlyMap<string, number>
 }
 
 /** People by variant, as the weights say and as counted. `pValue`: null without at least two variants and some people. */
@@ -24,12 +24,12 @@ export const checkSampleRatio = (groups: readonly SplitGroup[]): SampleRatio => 
   const add = (counts: Map<string, number>, variant: string, people: number) =>
     counts.set(variant, (counts.get(variant) ?? 0) + people)
   for (const { weights, people } of groups) {
-    const shares = Object.entries(weights).filter(([, weight]) => weight > 0)
+    const shares = [...weights].filter(([, weight]) => weight > 0)
     const totalWeight = shares.reduce((total, [, weight]) => total + weight, 0)
-    const totalPeople = shares.reduce((total, [variant]) => total + (people[variant] ?? 0), 0)
+    const totalPeople = shares.reduce((total, [variant]) => total + (people.get(variant) ?? 0), 0)
     for (const [variant, weight] of shares) {
       add(expected, variant, (totalPeople * weight) / totalWeight)
-      add(seen, variant, people[variant] ?? 0)
+      add(seen, variant, people.get(variant) ?? 0)
     }
   }
   const counted = [...expected].filter(([, people]) => people > 0)

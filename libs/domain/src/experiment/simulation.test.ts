@@ -132,11 +132,13 @@ describe(`${EXPERIMENTS} simulated experiments`, () => {
   })
 
   const split = (random: Random, lost: number) => {
-    const people = { a: 0, b: 0 }
+    const counts = { a: 0, b: 0 }
     for (let n = 0; n < 2_000; n++)
-      if (random() < 0.5) people.a++
-      else if (random() >= lost) people.b++
-    return (checkSampleRatio([{ weights: { a: 1, b: 1 }, people }]).pValue ?? 1) < SAMPLE_RATIO_ALPHA
+      if (random() < 0.5) counts.a++
+      else if (random() >= lost) counts.b++
+    const weights = new Map(Object.entries({ a: 1, b: 1 }))
+    const people = new Map(Object.entries(counts))
+    return (checkSampleRatio([{ weights, people }]).pValue ?? 1) < SAMPLE_RATIO_ALPHA
   }
   it('report a sound split about once in 1,000, and one that loses a quarter of a variant nearly always', () => {
     expect(rateOf(5, (random) => split(random, 0))).toBeLessThan(0.004)
