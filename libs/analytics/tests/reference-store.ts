@@ -124,7 +124,8 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
     conversion: Stored['conversions'][number] | undefined,
   ): unknown => {
     if (metric === 'events' || metric === 'conversions') return 1
-    if (metric === 'people') return personOf(event)
+    if (metric === 'people')
+      return personOf(event) ?? (event.visitorId === null ? null : `visitor ${event.visitorId}`)
     if (metric === 'sessions') return event.sessionId
     if (metric === 'visitors') return event.visitorId ?? event.userId
     if (metric === 'warnings') return event.warnings.length || null

@@ -6,7 +6,7 @@ import { eventsFrom, labelledRows, mergesOf, PERSON } from './table-queries.ts'
 
 type Metric = {
   /** The counted or summed value of an event or conversion; by default that of the number property. */
-  value?: string
+  value?: string | ((dialect: Dialect) => string)
   /** Aggregates the values of a bucket. */
   aggregate(dialect: Dialect): string
   /** Whether the metric counts distinct values, so that one number per value can say in which buckets it is. */
@@ -24,9 +24,15 @@ const added = (dialect: Dialect) => `sum(${dialect.asNumber('value')})`
 const finite = (value: string) => `greatest(least(${value}, ${Number.MAX_VALUE}), -${Number.MAX_VALUE})`
 const quantile = (share: number) => (dialect: Dialect) => dialect.quantile('value', share)
 
+/**
+ * A person, or the visitor of an event without a profile. Not `coalesce`, for which ClickHouse would hash all visitors.
+ */
+const personOrVisitor = (dialect: Dialect, person: string): string =>
+  `CASE WHEN e.profile_id IS NULL THEN ${dialect.hashedUuid('e.visitor_id')} ELSE ${person} END`
+
 const METRICS: Record<TrendMetric, Metric> = {
   events: { value: '1', aggregate: added, rank: 'sum(value)', adds: true },
-  people: { value: PERSON, aggregate: countedOnce, countsOnce: true },
+  people: { value: (dialect) => personOrVisitor(dialect, PERSON), aggregate: countedOnce, countsOnce: true },
   sessions: { value: 'e.session_id', aggregate: countedOnce, countsOnce: true },
   visitors: { value: 'coalesce(e.visitor_id, e.user_id)', aggregate: countedOnce, countsOnce: true },
   warnings: { value: 'nullif(e.warnings, 0)', aggregate: added, rank: 'sum(value)', adds: true },
@@ -58,7 +64,7 @@ export const measureTrend = async (
   const parameters = dialect.parameters()
   const { allOf, numberOf, textOf } = createConditions(dialect, parameters)
   const { value, aggregate, countsOnce = false, rank = 'count(*)', adds = false } = METRICS[metric]
-  const rowValue = value ?? (property && numberOf(property))
+  const rowValue = (typeof value === 'function' ? value(dialect) : value) ?? (property && numberOf(property))
   if (rowValue === undefined) throw new Error(`${metric} is of a property`)
   const label = () => {
     if (!breakdown) return dialect.nullText
@@ -74,7 +80,7 @@ export const measureTrend = async (
   })
   const countedText = () => {
     const values = `
-      SELECT ${bucket.place} AS bucket, ${metric === 'people' ? 'e.profile_id' : value} AS value
+      SELECT ${bucket.place} AS bucket, ${metric === 'people' ? personOrVisitor(dialect, 'e.profile_id') : rowValue} AS value
       ${from} AND ${allOf(filters)}`
     const merges = metric === 'people' ? mergesOf(dialect, query.projectId, parameters) : undefined
     return `WITH ${[...bucket.tables, ...countedBits(dialect, values, query.buckets.length, merges)].join(', ')}

@@ -71,8 +71,8 @@ const trends = {
         type: 'string',
         enum: analyticsMetrics,
         description:
-          'People are counted once, after merges. `revenue` is the revenue of conversions, in minor units and by ' +
-          'currency. The last seven metrics are of the numbers in `property`.',
+          'People are counted once, after merges, and visitors without a profile by their id. `revenue` is the revenue ' +
+          'of conversions, in minor units and by currency. The last seven metrics are of the numbers in `property`.',
       }),
       property: Type.Optional(
         PropertyName('The number that `sum`, `avg`, `min`, `max`, `p50`, `p90` and `p99` are of.'),
