@@ -1,5 +1,6 @@
 import type { EventView } from '@waymark/contracts/http/events'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { clickParameters } from '@waymark/domain/enrichment'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { AnalyticsProfile, StoredEvent } from './store.ts'
 
@@ -81,6 +82,10 @@ const fullTime = (time: string | number, receivedMs: StoredRow['received_ms']): 
 const isEmpty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0
 
+/** The parameter by which an advertisement brought the visit; the ids themselves are in the details. */
+export const clickOf = ({ context }: Pick<EnrichedEvent, 'context'>): string | null =>
+  clickParameters.find((name) => Object.hasOwn(context.clickIds, name)) ?? null
+
 /** The columns of an event in the store. */
 const eventRow = (event: EnrichedEvent) => ({
   project_id: event.projectId,
@@ -107,6 +112,7 @@ const eventRow = (event: EnrichedEvent) => ({
   utm_campaign: event.context.utm.campaign,
   utm_term: event.context.utm.term,
   utm_content: event.context.utm.content,
+  click_id: clickOf(event),
   link: event.shortLinkId,
   link_campaign: event.context.shortLink?.campaign ?? null,
   warnings: event.warnings.length,

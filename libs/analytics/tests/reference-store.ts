@@ -3,6 +3,7 @@ import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { channelOf, type EventFilter, fulfils, type PropertyRef } from '@waymark/domain/analytics'
 import { firstDayOf, isInSegment } from '@waymark/domain/decision'
 import { eventKeyOf } from '@waymark/domain/ingestion'
+import { clickOf } from '../src/rows.ts'
 import type {
   AnalyticsProfile,
   AnalyticsStore,
@@ -222,7 +223,7 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
       const { source, medium } = context.utm
       const entry = { source: source?.toLowerCase() ?? null, medium: medium?.toLowerCase() ?? null }
       const values: Record<VisitField, string | null> = {
-        channel: channelOf({ ...entry, campaign, host }),
+        channel: channelOf({ ...entry, click: clickOf(first), campaign, host }),
         source: source ?? host,
         campaign,
         entryPage: context.path,

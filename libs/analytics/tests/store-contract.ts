@@ -48,6 +48,7 @@ const eventArbitrary = fc
     path: fc.option(fc.constantFrom('/', '/shoes', '/cart')),
     country: fc.option(fc.constantFrom('DE', 'FR')),
     referrerHost: fc.option(fc.constantFrom('www.google.de', 'blog.example', 'm.facebook.com')),
+    click: fc.option(fc.constantFrom('gclid', 'fbclid'), { freq: 1 }),
     source: fc.option(fc.constantFrom('news', 'Google', '')),
     medium: fc.option(fc.constantFrom('Email', 'cpc', 'qr')),
     warnings: fc.constantFrom(0, 0, 1, 3),
@@ -95,6 +96,7 @@ const eventArbitrary = fc
         path: rest.path,
         country: rest.country,
         referrerHost: rest.referrerHost,
+        clickIds: rest.click === null ? {} : { [rest.click]: 'id' },
         utm: { ...made.context.utm, campaign: rest.campaign, source: rest.source, medium: rest.medium },
         ...(rest.linkCampaign !== null && {
           shortLink: { id: SHORT_LINK, code: 'code', campaign: rest.linkCampaign, clickId: null },

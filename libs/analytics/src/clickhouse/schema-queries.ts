@@ -68,6 +68,7 @@ export const migrationsOf = (layout: ClickHouseLayout): readonly string[] => {
       ADD COLUMN IF NOT EXISTS os_version LowCardinality(Nullable(String)),
       ADD COLUMN IF NOT EXISTS referrer Nullable(String) CODEC(ZSTD),
       ADD COLUMN IF NOT EXISTS details String CODEC(ZSTD(3)),
+      ADD COLUMN IF NOT EXISTS click_id LowCardinality(Nullable(String)),
       ADD INDEX IF NOT EXISTS receipts received_at TYPE minmax GRANULARITY 1,
       ADD INDEX IF NOT EXISTS profile_ids profile_id TYPE bloom_filter GRANULARITY 1`,
     `CREATE TABLE IF NOT EXISTS profiles ${onCluster} (

@@ -7,7 +7,7 @@ import { COMPLETE_PRECEDENCE, ERASED_PRECEDENCE } from './schema-queries.ts'
 
 /** Columns that an erased event keeps, because conversions are counted by them. */
 const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,
-  utm_campaign, utm_term, utm_content, link, link_campaign, warnings, conversions`
+  utm_campaign, utm_term, utm_content, click_id, link, link_campaign, warnings, conversions`
 
 /** The sorting key of an event that is to be completed. */
 type IncompleteRow = { project_id: string; event_name: string; time: string; event_key: string }

@@ -50,6 +50,8 @@ export const migrations: readonly string[] = [
   ALTER TABLE events ADD COLUMN os_version VARCHAR;
   ALTER TABLE events ADD COLUMN referrer VARCHAR;
   ALTER TABLE events ADD COLUMN details VARCHAR;`,
+  // NULL in rows of earlier versions, which do not tell their clicks.
+  `ALTER TABLE events ADD COLUMN click_id VARCHAR`,
 ]
 
 /**

@@ -26,6 +26,7 @@ const EVENT_TYPES: Record<keyof EventRow, unknown> = {
   utm_campaign: 'VARCHAR',
   utm_term: 'VARCHAR',
   utm_content: 'VARCHAR',
+  click_id: 'VARCHAR',
   link: 'VARCHAR',
   link_campaign: 'VARCHAR',
   warnings: 'INTEGER',
@@ -69,7 +70,7 @@ const STORE_EVENTS = `
 // Within the times of the batch, like repeats.
 const COMPLETE_EVENTS = `
   UPDATE events SET received_at = new.received_at, browser_version = new.browser_version, os_version = new.os_version,
-    referrer = new.referrer, details = new.details
+    referrer = new.referrer, click_id = new.click_id, details = new.details
   FROM ${rowsOf(EVENT_TYPES)} AS new
   WHERE events."time" BETWEEN $2::TIMESTAMP AND $3::TIMESTAMP AND events.project_id = new.project_id
     AND events.event_key = new.event_key AND events."time" = new."time" AND events.details IS NULL AND NOT events.erased`

@@ -23,6 +23,7 @@ const ENTRY = [
   'utm_source',
   'utm_medium',
   'campaign',
+  'click_id',
   'country',
   'browser',
   'os',
@@ -78,6 +79,7 @@ const visitsOf = (
         .join('')}`
   const fields: Record<VisitField, string> = {
     channel: channelText(dialect, {
+      click: entry('click_id'),
       source: `lower(${entry('utm_source')})`,
       medium: `lower(${entry('utm_medium')})`,
       campaign: entry('campaign'),
@@ -136,7 +138,7 @@ const columnOf = (field: VisitField): string =>
 
 /** Visits without a campaign, which are the most, need not be compared with the rules of campaigns. */
 const channelText = (dialect: Dialect, entry: Record<keyof Entry, string>): string => {
-  const campaign = `coalesce(${entry.source}, ${entry.medium}, ${entry.campaign})`
+  const campaign = `coalesce(${entry.source}, ${entry.medium}, ${entry.campaign}, ${entry.click})`
   const ofHost = channelRules.filter(({ field }) => field === 'host')
   return `CASE WHEN ${campaign} IS NOT NULL THEN ${firstMatch(dialect, channelRules, entry)}
     WHEN ${entry.host} IS NULL THEN 'direct' ELSE ${firstMatch(dialect, ofHost, entry)} END`

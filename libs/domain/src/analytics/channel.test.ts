@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest'
-import { channelOf } from './channel.ts'
+import { clickParameters } from '../enrichment/page.ts'
+import { type Channel, channelOf, type Entry } from './channel.ts'
 
-const none = { source: null, medium: null, campaign: null, host: null }
+const none = { click: null, source: null, medium: null, campaign: null, host: null }
 
-it.each([
+it.each<readonly [Partial<Entry>, Channel]>([
   [{}, 'direct'],
   [{ host: 'google.com' }, 'organic_search'],
   [{ host: 'google.co.uk' }, 'organic_search'],
@@ -32,6 +33,20 @@ it.each([
   [{ source: 'partner', host: 'google.com' }, 'campaign'],
   [{ medium: 'qr' }, 'campaign'],
   [{ campaign: 'spring' }, 'campaign'],
+  ...['gclid', 'gbraid', 'wbraid', 'dclid', 'msclkid'].map(
+    (click) => [{ click, host: 'google.com' }, 'paid_search'] as const,
+  ),
+  ...['fbclid', 'ttclid', 'twclid', 'li_fat_id'].map((click) => [{ click }, 'social'] as const),
+  [{ click: 'gclid', source: 'google' }, 'paid_search'],
+  [{ click: 'gclid', campaign: 'spring' }, 'paid_search'],
+  [{ click: 'fbclid', source: 'newsletter', medium: 'email' }, 'email'],
+  [{ click: 'fbclid', medium: 'cpc' }, 'paid_search'],
+  [{ click: 'wm_click', host: 'blog.example' }, 'referral'],
 ])('%j comes by %s', (entry, channel) => {
   expect(channelOf({ ...none, ...entry })).toBe(channel)
+})
+
+it('has a rule for each click id that is read from addresses', () => {
+  const channels = clickParameters.map((click) => channelOf({ ...none, click }))
+  expect(new Set(channels)).toEqual(new Set(['paid_search', 'social']))
 })

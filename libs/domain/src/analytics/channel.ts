@@ -12,6 +12,8 @@ export type Channel = (typeof channels)[number]
 
 /** What a channel is found by, in lower case and without `www.` before the host; null where there is none. */
 export type Entry = {
+  /** The name of the parameter with which an advertisement marks its clicks, such as `gclid`. */
+  click: string | null
   source: string | null
   medium: string | null
   campaign: string | null
@@ -117,6 +119,12 @@ export const channelRules: readonly ChannelRule[] = [
   { channel: 'paid_search', field: 'medium', pattern: '^(cpc|ppc|sem|paid|paid[-_ ]?search)$' },
   { channel: 'organic_search', field: 'medium', pattern: '^organic$' },
   { channel: 'referral', field: 'medium', pattern: '^referral$' },
+  {
+    channel: 'paid_search',
+    field: 'click',
+    pattern: `^(${oneOf('gclid', 'gbraid', 'wbraid', 'dclid', 'msclkid')})$`,
+  },
+  { channel: 'social', field: 'click', pattern: `^(${oneOf('fbclid', 'ttclid', 'twclid', 'li_fat_id')})$` },
   { channel: 'campaign', field: 'source', pattern: '.' },
   { channel: 'campaign', field: 'medium', pattern: '.' },
   { channel: 'campaign', field: 'campaign', pattern: '.' },

@@ -1,5 +1,5 @@
 export { enrichEvent } from './enrich-event.ts'
 export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './ip-address.ts'
-export { urlHostOf } from './page.ts'
+export { clickParameters, urlHostOf } from './page.ts'
 export { type Locate, locateNowhere, type Place } from './place.ts'
 export { describeUserAgent, isAppAgent, type UserAgent } from './user-agent.ts'

@@ -1,6 +1,7 @@
 import { pageParametersOf, parsePageUrl } from './page-parameters.ts'
 
-const CLICK_ID_PARAMETERS = [
+/** The parameters with which advertisements mark their clicks. */
+export const clickParameters = [
   'gclid',
   'gbraid',
   'wbraid',
@@ -35,7 +36,7 @@ export const describePage = (properties: Record<string, unknown>): Page => {
   const query = pageParametersOf(parsed)
   const utm = (name: string) => text(query.get(`utm_${name}`)) ?? text(properties[`utm_${name}`])
   const clickIds: Record<string, string> = {}
-  for (const name of CLICK_ID_PARAMETERS) {
+  for (const name of clickParameters) {
     const id = text(query.get(name))
     if (id !== null) clickIds[name] = id
   }
