@@ -130,7 +130,7 @@ export const serviceGrants = {
       'ingest.archive_erasures': 'SELECT, UPDATE (checked_until, due_at), DELETE',
       'decision.exposures': 'INSERT, UPDATE',
       'decision.counted_events':
-        'UPDATE (completed_at, due_at, counted_at, counted_key, counts_from, passes)',
+        'UPDATE (completed_at, due_at, counted_at, counted_key, counts_from, passes, counted_person)',
       'link.clicks': 'INSERT',
       'link.daily_visitors': 'SELECT, INSERT, DELETE',
       'link.visitor_salts': 'SELECT, DELETE',

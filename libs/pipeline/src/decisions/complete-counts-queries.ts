@@ -3,7 +3,7 @@ import { bulkColumns, type Database } from '@waymark/database'
 import { MAX_COUNT_DAYS } from '@waymark/domain/decision'
 
 /** An event that segments count, since when, and the last person whose earlier events were counted. */
-type CountedEvent = { projectId: string; event: string; since: Date; countsFrom: Date; key: string | null }
+type CountedEvent = { projectId: string; event: string; since: Date; countsFrom: Date; person: string | null }
 
 /** How long after a change of segments earlier events are counted: once most of them are stored, in s. */
 const SETTLED_SECONDS = 20
@@ -14,6 +14,8 @@ const BATCH_PEOPLE = 500
 const RUN_BATCHES = 10
 const DAY_MS = 24 * 60 * 60 * 1000
 
+// One that the previous version has not completed counts as passed.
+const IS_WAITING = 'passes <= $2 OR completed_at IS NULL'
 // A process of the previous version sets no time from which the writer counts.
 // A process has an event for a minute. If it fails, another run follows. The project whose last turn is the longest ago
 // comes first, however many events each has.
@@ -24,22 +26,22 @@ const CLAIM = `
     SELECT waiting.project_id, waiting.event FROM decision.counted_events AS waiting
     JOIN (
       SELECT project_id, max(due_at) AS last_turn FROM decision.counted_events
-      WHERE project_id IN (SELECT project_id FROM decision.counted_events WHERE passes <= $2)
+      WHERE project_id IN (SELECT project_id FROM decision.counted_events WHERE ${IS_WAITING})
       GROUP BY project_id
     ) AS project USING (project_id)
-    WHERE waiting.passes <= $2 AND coalesce(waiting.due_at, waiting.since + make_interval(secs => $1)) <= now()
+    WHERE (${IS_WAITING}) AND coalesce(waiting.due_at, waiting.since + make_interval(secs => $1)) <= now()
     ORDER BY waiting.passes, project.last_turn NULLS FIRST, coalesce(waiting.due_at, waiting.since)
     LIMIT 1 FOR NO KEY UPDATE OF waiting SKIP LOCKED
   ) AS due
   WHERE claimed.project_id = due.project_id AND claimed.event = due.event
   RETURNING claimed.project_id AS "projectId", claimed.event, claimed.since, claimed.counts_from AS "countsFrom",
-    claimed.counted_key AS key`
+    claimed.counted_person AS person`
 
 const RELEASE = `
-  UPDATE decision.counted_events SET due_at = now(), counted_key = $4
+  UPDATE decision.counted_events SET due_at = now(), counted_person = $4
   WHERE project_id = $1 AND event = $2 AND since = $3`
 const COMPLETE = `
-  UPDATE decision.counted_events SET counted_key = NULL, completed_at = coalesce(completed_at, now()), passes = passes + 1,
+  UPDATE decision.counted_events SET counted_person = NULL, completed_at = coalesce(completed_at, now()), passes = passes + 1,
     due_at = now() + make_interval(secs => coalesce(($4::int[])[passes + 1], 0))
   WHERE project_id = $1 AND event = $2 AND since = $3`
 
@@ -88,7 +90,7 @@ export const createCompleteCounts =
       receivedBefore: countsFrom.getTime(),
       people: batchPeople,
     }
-    let after = claimed.key ?? undefined
+    let after = claimed.person ?? undefined
     for (let batch = 0; batch < RUN_BATCHES && !signal.aborted; batch++) {
       const counts = await analytics.countByPerson({ ...query, after })
       await setEarlier(db, claimed, counts)
