@@ -1,4 +1,3 @@
-export { createKafkaClients, type KafkaClient, type KafkaConnection } from './clients.ts'
-export { connectAdmin } from './connect.ts'
+export { connectAdmin, createKafkaClients, type KafkaClient, type KafkaConnection } from './clients.ts'
 export { createKafkaProducer } from './kafka-producer.ts'
 export { partitionOf } from './partitions.ts'

@@ -2,8 +2,7 @@ import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
 import type { Admin } from 'kafkajs'
 import murmurhash from 'murmurhash'
 import pTimeout from 'p-timeout'
-import type { KafkaClient } from './clients.ts'
-import { connectAdmin } from './connect.ts'
+import { connectAdmin, type KafkaClient } from './clients.ts'
 
 const KAFKA_SEED = 0x9747b28c
 const POSITIVE = 0x7fffffff

@@ -1,8 +1,7 @@
 import { BusUnavailableError } from '@waymark/contracts/bus-unavailable-error'
 import type { Log } from '@waymark/contracts/log'
 import type { Admin, RecordMetadata } from 'kafkajs'
-import type { KafkaClient } from './clients.ts'
-import { connectAdmin } from './connect.ts'
+import { connectAdmin, type KafkaClient } from './clients.ts'
 
 /** How long to look for a broker that answers, in ms. */
 const CHECK_MS = 4_000

@@ -7,5 +7,10 @@ export {
   type SentAt,
   sampleOf,
 } from './accept-event.ts'
-export { eventKeyOf, redemptionEventId } from './event-key.ts'
-export { completeEvent, ingestRecordOf, partitionKeyOf } from './ingest-record.ts'
+export {
+  completeEvent,
+  eventKeyOf,
+  ingestRecordOf,
+  partitionKeyOf,
+  redemptionEventId,
+} from './ingest-record.ts'

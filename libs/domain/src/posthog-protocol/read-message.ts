@@ -24,7 +24,7 @@ import {
   withoutContent,
 } from '../client-message/message-parts.ts'
 import { checkTraits } from '../identity/check-traits.ts'
-import { eventKeyOf } from '../ingestion/event-key.ts'
+import { eventKeyOf } from '../ingestion/ingest-record.ts'
 import { jsonStart } from '../json/client-json.ts'
 import { mergeMembers, withIntegersAsText } from '../json/number-source.ts'
 

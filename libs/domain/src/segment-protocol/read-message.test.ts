@@ -3,7 +3,7 @@ import { MAX_EVENT_BYTES } from '@waymark/contracts/http/track-request'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { acceptEvent } from '../ingestion/accept-event.ts'
-import { eventKeyOf } from '../ingestion/event-key.ts'
+import { eventKeyOf } from '../ingestion/ingest-record.ts'
 import { parseClientJson } from '../json/client-json.ts'
 import { readSegmentMessage, type SegmentCall, segmentCalls, segmentProblem } from './read-message.ts'
 

@@ -29,7 +29,7 @@ import {
 import { pageParametersOf, parsePageUrl } from '../enrichment/page-parameters.ts'
 import { checkTraits } from '../identity/check-traits.ts'
 import type { SentAt } from '../ingestion/accept-event.ts'
-import { eventKeyOf } from '../ingestion/event-key.ts'
+import { eventKeyOf } from '../ingestion/ingest-record.ts'
 import { isDeeperThan, jsonStart } from '../json/client-json.ts'
 import { mergeMembers, withIntegersAsText } from '../json/number-source.ts'
 

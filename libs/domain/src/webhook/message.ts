@@ -7,7 +7,7 @@ import type {
 import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-redemption'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { WebhookTopic } from '@waymark/contracts/webhook'
-import { eventKeyOf } from '../ingestion/event-key.ts'
+import { eventKeyOf } from '../ingestion/ingest-record.ts'
 import { compileLogic, type LogicData, logicData } from '../logic/compile-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
 

@@ -1,16 +1,38 @@
 import { once } from 'node:events'
 import {
   createServer,
-  type IncomingMessage,
+  IncomingMessage,
   type RequestListener,
-  type ServerResponse,
+  type ServerOptions,
+  ServerResponse,
   STATUS_CODES,
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageClassesOf } from './message-classes.ts'
+import type { Express } from 'express'
 import { requestIdOf, useTargetAsPath } from './request.ts'
+
+type MessageClasses = Required<Pick<ServerOptions, 'IncomingMessage' | 'ServerResponse'>>
+
+const classesOfApps = new WeakMap<RequestListener, MessageClasses>()
+
+/**
+ * Creates classes for the requests and responses of an app, which `messageClassesOf` returns. Express sets the prototype of
+ * each message, which makes all later uses of it slow unless it has that prototype already.
+ */
+export const useOwnPrototypes = (app: Express): void => {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse<R extends IncomingMessage = IncomingMessage> extends ServerResponse<R> {}
+  Object.setPrototypeOf(AppRequest.prototype, app.request)
+  Object.setPrototypeOf(AppResponse.prototype, app.response)
+  Object.assign(app, { request: AppRequest.prototype, response: AppResponse.prototype })
+  classesOfApps.set(app, { IncomingMessage: AppRequest, ServerResponse: AppResponse })
+}
+
+/** The classes with which a server creates the messages of an app. Empty for other listeners. */
+const messageClassesOf = (handler: RequestListener): Partial<MessageClasses> =>
+  classesOfApps.get(handler) ?? {}
 
 const endless = new WeakMap<Socket, () => void>()
 
