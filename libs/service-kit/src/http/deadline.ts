@@ -52,15 +52,14 @@ export const startDeadline = (
     if (response.headersSent) return
     const { extraMs, lateError = storeUnavailable } = deadline
     if (!message.complete) {
-      timer.refresh()
+      deadline.timer?.refresh()
     } else if (extraMs > 0) {
       deadline.extraMs = 0
-      timer = setTimeout(expire, extraMs)
+      deadline.timer = setTimeout(expire, extraMs)
     } else {
       onTimeout(lateError(new Error('No answer within the deadline')))
     }
   }
-  let timer = setTimeout(expire, deadlineMs)
-  deadline.restart = () => void timer.refresh()
-  onEnd(() => clearTimeout(timer))
+  deadline.timer = setTimeout(expire, deadlineMs)
+  onEnd(() => clearTimeout(deadline.timer))
 }

@@ -22,3 +22,6 @@ const beginTurn = (): EventLoopTurn => {
   })
   return turn
 }
+
+/** Runs `work` at the end of the present turn, after all input that had arrived when it began. */
+export const atEndOfTurn = (work: () => void): void => void eventLoopTurn().listeners.push(work)

@@ -34,7 +34,7 @@ export const readBody = (
       if (isRead) return
       isRead = true
       clearTimeout(timer)
-      if (turn.over) deadline.restart()
+      if (turn.over) deadline.timer?.refresh()
     }
     const expire = (): void => {
       end()

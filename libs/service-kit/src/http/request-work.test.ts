@@ -23,6 +23,12 @@ describe('the work of a request', () => {
     expect(JSON.stringify(cookies)).not.toContain('s=one')
   })
 
+  it('gives no request a getter of its own, which would keep it in memory', () => {
+    const work = runAsClient(request('10.0.0.1'), currentWork)
+    const properties = Object.values(Object.getOwnPropertyDescriptors(work?.owner))
+    expect(properties.filter(({ get }) => get !== undefined)).toEqual([])
+  })
+
   it('belongs to the project or the user for the rest of the request', async () => {
     const seen = await runAsClient(request('10.0.0.1'), async () => {
       await Promise.resolve().then(() => chargeProject({ tenantId: 't', projectId: 'p' }, 'read'))

@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto'
 import { clientNetworkOf } from '@waymark/domain/enrichment'
-import { chargeWork, currentWorkEnder, runAsWork, type WorkKind } from '@waymark/domain/fairness'
+import {
+  chargeWork,
+  currentWorkEnder,
+  runAsWork,
+  type WorkKind,
+  type WorkOwner,
+} from '@waymark/domain/fairness'
 import type { HttpRequest } from './request.ts'
 
 /**
@@ -11,19 +17,27 @@ export const runAsClient = <T>(
   { ip, headers, onEnd }: Pick<HttpRequest, 'ip' | 'headers' | 'onEnd'>,
   run: () => T,
 ): T =>
-  runAsWork(
-    {
-      tenantId: `network ${clientNetworkOf(ip)}`,
-      // Computed on use, because most requests are charged to a project before they wait for anything.
-      get projectId() {
-        return credentialsOf(headers)
-      },
-    },
-    () => {
-      onEnd(currentWorkEnder())
-      return run()
-    },
-  )
+  runAsWork(new Client(ip, headers), () => {
+    onEnd(currentWorkEnder())
+    return run()
+  })
+
+// A class, because each object literal with a getter would get a hidden class of its own, which would keep the request in
+// memory until the next full garbage collection.
+class Client implements WorkOwner {
+  readonly tenantId: string
+  readonly #headers: HttpRequest['headers']
+
+  constructor(ip: string, headers: HttpRequest['headers']) {
+    this.tenantId = `network ${clientNetworkOf(ip)}`
+    this.#headers = headers
+  }
+
+  /** Computed on use, because most requests are charged to a project before they wait for anything. */
+  get projectId(): string {
+    return credentialsOf(this.#headers)
+  }
+}
 
 /** A digest of what a request authenticates with. Empty when that is nothing. */
 const credentialsOf = ({ authorization = '', cookie = '', ...headers }: HttpRequest['headers']): string => {

@@ -12,10 +12,10 @@ export type ReplyHeaders = Record<string, string | string[]>
 type Deadline = {
   /** Time beyond the operation's deadline, in ms. */
   extraMs: number
-  /** Begins it again, after a body that was awaited. */
-  restart: () => void
+  /** Runs until the deadline, once the route is known. */
+  timer: NodeJS.Timeout | undefined
   /** Creates the error when the deadline passes. Default: `storeUnavailable`. */
-  lateError?: ((cause: Error) => AppError) | undefined
+  lateError: ((cause: Error) => AppError) | undefined
 }
 
 /** One HTTP request. */
@@ -72,7 +72,7 @@ export const createRequest = (
     byTrustedProxy: trustedProxies > 0,
     message,
     replyHeaders: { 'X-Request-Id': id },
-    deadline: { extraMs: 0, restart: () => {} },
+    deadline: { extraMs: 0, timer: undefined, lateError: undefined },
     onEnd: (listener) => {
       if (response.closed) listener(status())
       else listeners.push(listener)
