@@ -24,7 +24,7 @@ const FOR_ALL_SITES = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 }
 
-const endpoint = (place: string): Endpoint => ({ method: 'get', path: place, forPrograms: true })
+const endpoint = (urlPath: string): Endpoint => ({ method: 'get', path: urlPath, forPrograms: true })
 
 /** The browser script at its short address and at one that never changes, and where the latter is. */
 export const scriptRoutes = (file = FILE): Route[] => {

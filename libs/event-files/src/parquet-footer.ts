@@ -14,7 +14,7 @@ const encode = (metadata: FileMetaData): Uint8Array => {
 }
 
 /** Where the list of row groups begins in metadata without any: the first byte that one of them changes. */
-const placeOfList = (empty: Uint8Array, other: Uint8Array): number =>
+const positionOfList = (empty: Uint8Array, other: Uint8Array): number =>
   empty.findIndex((byte, index) => byte !== other[index])
 
 /** The beginning of a list of structs in Thrift's compact protocol. */
@@ -39,7 +39,7 @@ export const createFooter = (file: Pick<FileMetaData, 'version' | 'created_by' |
   return {
     add: (group: RowGroup): void => {
       const [empty, other] = [encodeWith([]), encodeWith([group])]
-      const start = placeOfList(empty, other) + 1
+      const start = positionOfList(empty, other) + 1
       groups.push(other.slice(start, start + other.length - empty.length))
       rows += group.num_rows
     },
@@ -47,12 +47,12 @@ export const createFooter = (file: Pick<FileMetaData, 'version' | 'created_by' |
     /** The bytes after the last row group. */
     *bytes(metadata: KeyValue[]): Generator<Uint8Array> {
       const empty = encodeWith([], metadata)
-      const place = placeOfList(empty, encodeWith([NO_COLUMNS], metadata))
+      const position = positionOfList(empty, encodeWith([NO_COLUMNS], metadata))
       const parts = [
-        empty.subarray(0, place),
+        empty.subarray(0, position),
         listHeader(groups.length),
         ...groups,
-        empty.subarray(place + 1),
+        empty.subarray(position + 1),
       ]
       yield* parts
       const length = Buffer.alloc(LENGTH_BYTES)

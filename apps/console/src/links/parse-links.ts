@@ -24,9 +24,9 @@ export const parseLinks = (text: string): LinkTable => {
       ...(domain && { domain }),
     }
     // Codes are unique per domain.
-    const place = `${domain?.toLowerCase() ?? ''}/${code}`
-    const problem = problemOf(destination, code, seen.has(place))
-    if (code) seen.add(place)
+    const address = `${domain?.toLowerCase() ?? ''}/${code}`
+    const problem = problemOf(destination, code, seen.has(address))
+    if (code) seen.add(address)
     return { line, link, ...(problem && { problem }) }
   })
   return { layout: read.layout, rows }

@@ -22,7 +22,7 @@ import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { findProfileOf, listTimeline, readProfile } from './profile-queries.ts'
-import { placeSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
+import { readProfileSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-profiles.ts'
 
 /** Each export holds a database connection until it has been sent. */
 const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4, what: 'exports of people', reclaims: true }
@@ -42,7 +42,7 @@ export const profileRoutes = ({
 }: ManagementDeps): Route[] => [
   projectRoute(listProfiles, async ({ projectId, request, query }) => {
     if (isSearch(query)) {
-      const search = placeSearch(query)
+      const search = readProfileSearch(query)
       const about = { projectId, request, timeoutMs: SEARCH_TIMEOUT_MS }
       return {
         body: await runQuery(about, (queryStore) => searchProfiles(db.pool, queryStore, projectId, search)),

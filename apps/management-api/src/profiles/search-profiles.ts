@@ -25,12 +25,12 @@ type ProfileSearch = {
  * Reads a search for profiles.
  * @throws AppError unprocessable when a filter is not of a trait, or the cursor is not one of this list
  */
-export const placeSearch = ({ search, filters, cursor, limit }: ProfileQuery): ProfileSearch => {
+export const readProfileSearch = ({ search, filters, cursor, limit }: ProfileQuery): ProfileSearch => {
   const read = filters === undefined ? [] : readFiltersOfQuery(filters)
-  const place = read.findIndex(({ property }) => property.source !== 'traits')
-  if (place >= 0)
+  const index = read.findIndex(({ property }) => property.source !== 'traits')
+  if (index >= 0)
     throw unprocessable(
-      `filters.${place}.property`,
+      `filters.${index}.property`,
       'property',
       'must be traits.<path>: people are found by traits',
     )

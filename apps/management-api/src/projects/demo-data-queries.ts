@@ -43,8 +43,8 @@ const DELETE_RESOURCES = [
   [
     'insight',
     `UPDATE core.dashboards SET version = version + 1, updated_at = now(),
-      insight_ids = ARRAY(SELECT id FROM unnest(insight_ids) WITH ORDINALITY AS kept (id, place)
-        WHERE NOT id = ANY($1::uuid[]) ORDER BY place)
+      insight_ids = ARRAY(SELECT id FROM unnest(insight_ids) WITH ORDINALITY AS kept (id, position)
+        WHERE NOT id = ANY($1::uuid[]) ORDER BY position)
     WHERE insight_ids && $1::uuid[]`,
   ],
   ['insight', 'DELETE FROM core.insights WHERE id = ANY($1::uuid[])'],

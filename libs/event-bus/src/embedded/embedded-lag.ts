@@ -10,7 +10,7 @@ export const createReadEmbeddedLag =
   async (groups: readonly ConsumerGroup[]): Promise<GroupLag[]> => {
     const ends = appender.ends()
     const asked = groups.flatMap(({ group, topic: { name } }, index) =>
-      ends.filter(({ topic }) => topic === name).map((end) => ({ ...end, group, place: index })),
+      ends.filter(({ topic }) => topic === name).map((end) => ({ ...end, group, index })),
     )
     const records = await readLag(pool, asked).catch((error) => {
       throw new BusUnavailableError('The lag could not be read from the event log', { cause: error })

@@ -143,9 +143,9 @@ export const commitOffset = async (
 
 // From the oldest record that is kept, because retention may have deleted records that a group has not read.
 const LAG = `
-  SELECT asked.place::int AS place, sum(asked."end" - oldest."offset")::float8 AS records
+  SELECT asked.index::int AS index, sum(asked."end" - oldest."offset")::float8 AS records
   FROM unnest($1::int[], $2::text[], $3::text[], $4::int[], $5::bigint[])
-    AS asked (place, consumer_group, topic, "partition", "end")
+    AS asked (index, consumer_group, topic, "partition", "end")
   LEFT JOIN bus.log_offsets USING (consumer_group, topic, "partition")
   CROSS JOIN LATERAL (
     SELECT "offset" FROM bus.log
@@ -153,21 +153,21 @@ const LAG = `
       AND log."offset" >= coalesce(log_offsets.next, 0) AND log."offset" < asked."end"
     ORDER BY "offset" LIMIT 1
   ) AS oldest
-  GROUP BY asked.place`
+  GROUP BY asked.index`
 
-/** Reads how many records are left to read, by place in the list of groups. `end` is that of the partition. */
+/** Reads how many records are left to read, by index in the list of groups. `end` is that of the partition. */
 export const readLag = async (
   pool: Pool,
-  asked: readonly (GroupPartition & { end: bigint; place: number })[],
+  asked: readonly (GroupPartition & { end: bigint; index: number })[],
 ): Promise<Map<number, number>> => {
-  const { rows } = await pool.query<{ place: number; records: number }>(LAG, [
-    asked.map(({ place }) => place),
+  const { rows } = await pool.query<{ index: number; records: number }>(LAG, [
+    asked.map(({ index }) => index),
     asked.map(({ group }) => group),
     asked.map(({ topic }) => topic),
     asked.map(({ partition }) => partition),
     asked.map(({ end }) => end.toString()),
   ])
-  return new Map(rows.map(({ place, records }) => [place, records]))
+  return new Map(rows.map(({ index, records }) => [index, records]))
 }
 
 const READ_BY_ALL = `

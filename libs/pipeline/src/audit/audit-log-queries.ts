@@ -54,8 +54,17 @@ export const storeAuditEntries = async (
     name: 'write-audit-log',
     text: INSERT,
     values: [
-      ...[ids, projectIds, actor.kind, actor.id, actor.accessTokenId ?? null],
-      ...[operation, resourceId, fields, network, requestId, at],
+      ids,
+      projectIds,
+      actor.kind,
+      actor.id,
+      actor.accessTokenId ?? null,
+      operation,
+      resourceId,
+      fields,
+      network,
+      requestId,
+      at,
     ],
   })
   const { kind, id: actorId } = actor
