@@ -150,7 +150,8 @@ export const duckdbConfig = {
     Type.Integer({
       minimum: 64,
       default: 512,
-      description: 'Maximum memory, in MB, of the analytics store. Larger queries use temporary files.',
+      description:
+        'Maximum memory, in MB, of the analytics store, of which an eighth is for writes only. Larger queries use temporary files.',
     }),
   ),
   threads: variable(
