@@ -433,6 +433,26 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
     await expectNoDelay(() => Promise.all(repeated(0, 30).map(() => expectStatus(404, visit()))))
   })
 
+  it('by forms of hundreds of thousands of fields', async () => {
+    const part = (n: number) => `--x\r\nContent-Disposition: form-data; name="a${n}"\r\n\r\n1\r\n`
+    const forms = [
+      ['application/x-www-form-urlencoded', `data=a${'&a'.repeat(400_000)}`],
+      ['application/x-www-form-urlencoded', 'a=1&'.repeat(200_000)],
+      [
+        'multipart/form-data; boundary=x',
+        `${repeated('', 15_000)
+          .map((_, n) => part(n))
+          .join('')}--x--\r\n`,
+      ],
+    ]
+    for (const path of ['/api/v1/t', '/batch'])
+      for (const [type = '', body] of forms) {
+        const headers = { 'X-API-Key': key, 'Content-Type': type }
+        const sendForm = thread.prepare({ url: `${world.baseUrl}${path}`, method: 'POST', headers, body })
+        await expectNoDelay(() => Promise.all(repeated(0, 10).map(() => sendForm())))
+      }
+  })
+
   it('by links that forward thousands of parameters', async () => {
     const names = repeated(0, 600).map((_, n) => n.toString(36))
     const body = { destination: `https://shop.example/?${names.join('&')}`, forwardQuery: true }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonOfForm } from './form-beacon.ts'
+import { jsonOfForm, MAX_FORM_FIELDS } from './form-beacon.ts'
 
 /** The JSON of a body as a browser sends it. */
 const readOf = async (body: URLSearchParams | FormData | string, type?: string): Promise<unknown> => {
@@ -42,6 +42,16 @@ describe('jsonOfForm', () => {
     const read = { eventName: 'left', visitorId: 'v {1}', properties: { total: 4900 }, clickIds: '{broken' }
     expect(await readOf(new URLSearchParams(fields))).toEqual(read)
     expect(await readOf(formOf(fields))).toEqual(read)
+  })
+
+  it('reads as many fields as are allowed, and refuses one more', async () => {
+    const fields = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`f${n}`, '1']))
+    const most = fields(MAX_FORM_FIELDS)
+    for (const body of [new URLSearchParams(most), formOf(most)]) expect(await readOf(body)).toEqual(most)
+    const more = fields(MAX_FORM_FIELDS + 1)
+    for (const body of [new URLSearchParams(more), formOf(more)])
+      await expect(readOf(body)).rejects.toMatchObject({ code: 'payload_too_large' })
   })
 
   it('reads a file with JSON', async () => {
