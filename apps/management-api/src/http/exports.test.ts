@@ -71,7 +71,7 @@ describe('exports', () => {
     expect(await other).toEqual({ done: false, value: 'c-1 part 1' })
   })
 
-  it('leave as much time to others as a part took', async () => {
+  it('leave twice the time to others that a part took', async () => {
     const { begin, atWork, finish } = setUp()
     const stream = await begin('a-1')
     const first = stream.next()
@@ -81,7 +81,7 @@ describe('exports', () => {
     expect((await first).value).toBe('a-1 part 1')
     const second = stream.next()
     expect(await atWork()).toEqual([])
-    vi.advanceTimersByTime(29)
+    vi.advanceTimersByTime(59)
     expect(await atWork()).toEqual([])
     vi.advanceTimersByTime(1)
     expect(await atWork()).toEqual(['a-1'])

@@ -6,8 +6,10 @@ import { type Answer, limitConcurrency } from './limit-concurrency.ts'
  * Others wait a little, so that a client that repeats refused ones at once takes less time of the process.
  */
 const LIMITS = { perProject: 2, perTenant: 4, total: 40, reclaims: true, maxWaitMs: 2_000 }
-/** Exports that read and encode at the same time, then pause as long. Others wait for their turn, or for their client. */
+/** Exports that read and encode at the same time. Others wait for their turn, or for their client. */
 const PARTS_AT_ONCE = 2
+/** How long an export pauses after a part, by the time that it took: other requests share the thread and the database. */
+const PAUSE_FACTOR = 2
 
 /** Wraps the routes of exports. */
 export type Exports = <B, Q, Body>(answer: Answer<B, Q, Body>) => Answer<B, Q, Body>
@@ -35,8 +37,7 @@ async function* inTurns<T>(pieces: AsyncGenerator<T>, turns: FairQueue, owner: W
     try {
       return await pieces.next()
     } finally {
-      // Half of the time is for other requests, which share the main thread and the database.
-      after(performance.now() - begunAt, release)
+      after(PAUSE_FACTOR * (performance.now() - begunAt), release)
     }
   }
   try {
