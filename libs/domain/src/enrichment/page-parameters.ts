@@ -3,6 +3,8 @@ export type PageParameters = ReadonlyMap<string, string>
 
 /** What HTML leaves of `&` in an address that was escaped once or more. */
 const ESCAPED_AND = /^(?:(?:amp|#?38|#?x26);)+/
+/** Parameters of a query, and of a fragment, that are read. Thousands in each event of a batch would delay other requests. */
+const MAX_PARAMETERS = 200
 
 /**
  * Reads the parameters of an address: those of its query, then those of its fragment, as in `#/sale?utm_source=news`. The
@@ -13,7 +15,7 @@ export const pageParametersOf = (url: URL | null): PageParameters => {
   const found = new Map<string, string>()
   if (url === null) return found
   for (const query of [url.search, queryInFragment(url.hash)])
-    for (const [name, value] of new URLSearchParams(query)) {
+    for (const [name, value] of new URLSearchParams(query.split('&', MAX_PARAMETERS).join('&'))) {
       const known = name.toLowerCase().replace(ESCAPED_AND, '')
       if (value !== '' && !found.has(known)) found.set(known, value)
     }

@@ -23,6 +23,15 @@ describe('describePage', () => {
     expect(describePage(properties)).toMatchObject(page)
   })
 
+  it('reads the first 200 parameters of a query, and of a fragment', () => {
+    const sourceAt = (position: number) => `${'a&'.repeat(position - 1)}utm_source=news`
+    for (const start of ['?', '#/?']) {
+      const sourceOf = (position: number) =>
+        describePage({ url: `https://shop.example/${start}${sourceAt(position)}` }).utm.source
+      expect([sourceOf(200), sourceOf(201)]).toEqual(['news', null])
+    }
+  })
+
   it('reads the campaign', () => {
     const query = 'utm_source=a+b&utm_medium=%C3%A4&utm_campaign=c&utm_term=&utm_content=%F0%9F%A6%A9'
     expect(describePage({ url: `https://shop.example/?${query}` }).utm).toEqual({
