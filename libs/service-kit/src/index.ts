@@ -1,3 +1,4 @@
+export { LoopTurns } from '@waymark/domain/fairness'
 export { type Archive, type ArchiveConfig, archiveConfig, openArchive } from './archive.ts'
 export {
   type Config,
@@ -48,7 +49,6 @@ export { chargeProject, chargeUser } from './http/request-work.ts'
 export { guardedRoute, type HostRoutes, mountRoutes, type Route, route } from './http/router.ts'
 export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
-export { LoopTurns } from './loop-turns.ts'
 export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 export { countStoredEvents } from './metrics/count-stored-events.ts'
 export {

@@ -16,3 +16,4 @@ export {
   type Release,
   type WorkOwner,
 } from './fair-queue.ts'
+export { LoopTurns } from './loop-turns.ts'

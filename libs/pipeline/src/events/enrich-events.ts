@@ -2,6 +2,7 @@ import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import type { Database } from '@waymark/database'
 import { enrichEvent, type Locate } from '@waymark/domain/enrichment'
+import { LoopTurns } from '@waymark/domain/fairness'
 import { resolveProfiles } from '../identity/index.ts'
 import { createResolveLinks } from '../links/index.ts'
 import { cacheUserAgents } from './user-agents.ts'
@@ -20,13 +21,20 @@ export const createEnrichEvents = ({ db, locate }: EnrichEventsDeps) => {
       resolveProfiles(db.pool, people),
       resolveLinks(records),
     ])
-    return records.map((record, index) =>
-      enrichEvent(record, {
-        profileId: profileIds[index] ?? null,
-        shortLink: shortLinks[index] ?? null,
-        describeUserAgent,
-        ...(locate && { locate }),
-      }),
-    )
+    const events: EnrichedEvent[] = []
+    const turns = new LoopTurns()
+    for (const [index, record] of records.entries()) {
+      // A user agent alone may take a millisecond.
+      if (turns.isOver()) await turns.next()
+      events.push(
+        enrichEvent(record, {
+          profileId: profileIds[index] ?? null,
+          shortLink: shortLinks[index] ?? null,
+          describeUserAgent,
+          ...(locate && { locate }),
+        }),
+      )
+    }
+    return events
   }
 }

@@ -5,8 +5,8 @@ import {
   MAX_BODY_PART_VALUES,
   MAX_BODY_VALUES,
 } from '@waymark/contracts/http/operation'
+import { LoopTurns } from '@waymark/domain/fairness'
 import { holdsNumberOutOfRange, JsonLimitError, parseClientJson, parseInPieces } from '@waymark/domain/json'
-import { LoopTurns } from '../loop-turns.ts'
 import { isForm, jsonOfForm } from './form-beacon.ts'
 import { readBody } from './read-bytes.ts'
 import type { HttpRequest } from './request.ts'

@@ -1,5 +1,6 @@
 import { setImmediate as immediate } from 'node:timers/promises'
-import { createFairQueue, currentWork } from '@waymark/domain/fairness'
+import { currentWork } from './current-work.ts'
+import { createFairQueue } from './fair-queue.ts'
 
 /** How long work runs before it yields to the event loop, in ms. */
 const TURN_MS = 10

@@ -1,5 +1,5 @@
-import { runAsWork } from '@waymark/domain/fairness'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { runAsWork } from './current-work.ts'
 import { LoopTurns } from './loop-turns.ts'
 
 describe('turns of the event loop', () => {
