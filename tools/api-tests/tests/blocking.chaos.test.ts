@@ -445,11 +445,20 @@ describe.skipIf(!services)('requests of a project do not block others', () => {
           .join('')}--x--\r\n`,
       ],
     ]
-    for (const path of ['/api/v1/t', '/batch'])
-      for (const [type = '', body] of forms) {
-        const headers = { 'X-API-Key': key, 'Content-Type': type }
-        const sendForm = thread.prepare({ url: `${world.baseUrl}${path}`, method: 'POST', headers, body })
-        await expectNoDelay(() => Promise.all(repeated(0, 10).map(() => sendForm())))
+    const body = { name: 'Page', kind: 'pub', scopes: ['events:write'] }
+    const page = stringIn(JSON.parse((await expectStatus(201, send(createApiKey, { body }))).text), 'key')
+    for (const path of ['/api/v1/t', '/capture'])
+      for (const [type = '', form] of forms) {
+        const sendForm = thread.prepare({
+          url: `${world.baseUrl}${path}`,
+          method: 'POST',
+          headers: { 'X-API-Key': page, 'Content-Type': type },
+          body: form,
+        })
+        await expectNoDelay(async () => {
+          const answers = await Promise.all(repeated(0, 10).map(() => sendForm()))
+          for (const { status } of answers) expect([400, 401, 413]).toContain(status)
+        })
       }
   })
 
