@@ -15,7 +15,7 @@ import { userRoutes } from './accounts/users.ts'
 import { analyticsRoutes } from './analytics/analytics-routes.ts'
 import { dashboardRoutes } from './analytics/dashboards.ts'
 import { insightRoutes } from './analytics/insights.ts'
-import { createRunQuery } from './analytics/run-queries.ts'
+import { createRunList, createRunQuery } from './analytics/run-queries.ts'
 import { apiKeyRoutes } from './api-keys/api-keys.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { auditLogRoute } from './audit/list-audit-log.ts'
@@ -125,6 +125,7 @@ export const createManagementApi = (
     purge: createErasurePurge(platform),
     // One for all routes: a project's queries are counted together.
     runQuery: createRunQuery(platform.analytics),
+    runList: createRunList(platform.analytics),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
     resolveTxt,
   }

@@ -3,7 +3,7 @@ import type { Platform } from '@waymark/service-kit'
 import type { AccountLimits } from './accounts/account-limits.ts'
 import type { Passwords } from './accounts/passwords.ts'
 import type { Sessions } from './accounts/session-queries.ts'
-import type { RunQuery } from './analytics/run-queries.ts'
+import type { RunList, RunQuery } from './analytics/run-queries.ts'
 import type { AuditLog } from './audit/audit-log.ts'
 import type { RegistrationMode } from './config.ts'
 import type { AccountRoutes } from './http/account-route.ts'
@@ -27,6 +27,7 @@ export type ManagementDeps = Platform & {
   quotas: Quotas
   registrationMode: RegistrationMode
   runQuery: RunQuery
+  runList: RunList
   /** Public address of short links, without a slash at the end. */
   shortLinkBaseUrl: string
   /** Reads the DNS records that verify domains. */

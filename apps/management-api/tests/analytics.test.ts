@@ -391,7 +391,7 @@ describe.skipIf(!services)('queries whose client disconnects', () => {
             // A statement that takes hours.
             measurePaths: ({ projectId }) => {
               asked++
-              return file.query(projectId, 'SELECT sum(range) FROM range(100000000000000)', {}, signal)
+              return file.query(projectId, 'SELECT sum(range) FROM range(100000000000000)', {}, { signal })
             },
           }),
         },

@@ -1,15 +1,11 @@
-import { services, usedMemory } from '@waymark/testing'
+import { anEnrichedEvent, services, usedMemory } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 
 /** `EXPORT_EVENTS=10000000` measures ten million. */
 const EVENTS = Number(process.env.EXPORT_EVENTS ?? 100_000)
-const EVENTS_PER_INSERT = 100_000
+const EVENTS_PER_INSERT = 10_000
 const MEBIBYTE = 1024 * 1024
-const INSERT = `
-  INSERT INTO ingest.events (project_id, event_key, event_id, event_name, visitor_id, received_at, "timestamp", properties)
-  SELECT $1, gen_random_uuid(), 'event-' || n, 'page_view', 'visitor-' || n % 1000, at, at, '{"price":4990,"currency":"EUR"}'
-  FROM generate_series($2::int, $3::int) AS n, LATERAL (SELECT date_trunc('month', now()) + n * interval '1 ms' AS at) AS times`
 
 describe.skipIf(!services)('the memory of an export', () => {
   let management: Management
@@ -21,12 +17,16 @@ describe.skipIf(!services)('the memory of an export', () => {
     const projectId = account.projects[0]?.id ?? ''
     url = `${management.url}/api/projects/${projectId}/events/export`
     headers = { 'X-API-Key': await management.key(projectId) }
+    const begin = Date.now() - EVENTS
     for (let first = 1; first <= EVENTS; first += EVENTS_PER_INSERT)
-      await management.db.pool.query(INSERT, [
-        projectId,
-        first,
-        Math.min(EVENTS, first + EVENTS_PER_INSERT - 1),
-      ])
+      await management.platform.analytics.storeEvents(
+        Array.from({ length: Math.min(EVENTS_PER_INSERT, EVENTS - first + 1) }, (_, n) => {
+          const receivedAt = new Date(begin + first + n).toISOString()
+          const properties = { price: 4990, currency: 'EUR' }
+          const event = { eventId: `event-${first + n}`, visitorId: `visitor-${n % 1000}`, properties }
+          return anEnrichedEvent({ projectId, receivedAt, event: { ...event, eventName: 'page_view' } })
+        }),
+      )
   })
   afterAll(() => management?.stop())
 

@@ -1,5 +1,5 @@
 import { resolveProfiles } from '@waymark/pipeline'
-import type { HttpRequest, Reply } from '@waymark/service-kit'
+import type { HttpRequest, Platform, Reply } from '@waymark/service-kit'
 import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
@@ -138,13 +138,39 @@ describe.skipIf(!services)('exports of people', () => {
 
 type Exported = () => Promise<Response>
 
-const EXPORTS_WAITING = `
-  SELECT FROM pg_stat_activity
-  WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%FROM ingest.events%'`
+/** Makes reads of events wait once they are held. */
+const createGate = () => {
+  let opened: PromiseWithResolvers<void> | undefined
+  let waiting = 0
+  const adapt = (platform: Platform): Platform => ({
+    ...platform,
+    analytics: {
+      ...platform.analytics,
+      queriesUntil: (signal) => ({
+        ...platform.analytics.queriesUntil(signal),
+        readEvents: async function* (query) {
+          waiting++
+          await opened?.promise
+          waiting--
+          yield* platform.analytics.readEvents(query)
+        },
+      }),
+    },
+  })
+  return {
+    adapt,
+    hold: () => {
+      opened = Promise.withResolvers()
+    },
+    open: () => opened?.resolve(),
+    waiting: () => waiting,
+  }
+}
 
 describe.skipIf(!services)('exports of events', () => {
   it('are limited to two at a time per project and four per tenant, which leaves room for others', async () => {
-    const management = await startManagement()
+    const gate = createGate()
+    const management = await startManagement({ adapt: gate.adapt })
     const exporter = async () => {
       const { account } = await management.register()
       const projectId = account.projects[0]?.id ?? ''
@@ -167,19 +193,14 @@ describe.skipIf(!services)('exports of events', () => {
     const [first, second, third] = ofTenant.map(
       (projectId) => () => tenant.request('GET', `/api/projects/${projectId}/events/export`),
     ) as [Exported, Exported, Exported]
-    const client = await management.db.pool.connect()
     const running: Promise<Response>[] = []
-    const waiting = () =>
-      eventually('all exports wait', async () => {
-        const { rowCount } = await management.db.pool.query(EXPORTS_WAITING)
-        return rowCount === running.length
-      })
+    const waiting = () => eventually('all exports wait', () => gate.waiting() === running.length)
     const refusal = async (exported: () => Promise<Response>) => {
       const response = await exported()
       return [response.status, ((await response.json()) as { error: string }).error]
     }
     try {
-      await client.query('BEGIN; LOCK TABLE ingest.events')
+      gate.hold()
       running.push(one(), one())
       await waiting()
       expect(await refusal(one)).toEqual([429, expect.stringMatching(/^This project has 2 exports running/)])
@@ -194,8 +215,7 @@ describe.skipIf(!services)('exports of events', () => {
       running.push(last())
       await waiting()
     } finally {
-      await client.query('ROLLBACK')
-      client.release()
+      gate.open()
     }
     const made = await Promise.all(running)
     expect(await Promise.all(made.map((response) => response.text()))).toEqual(running.map(() => ''))

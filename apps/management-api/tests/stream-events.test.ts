@@ -1,12 +1,8 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
-import { eventually, services } from '@waymark/testing'
+import { anEnrichedEvent, eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
-
-const INSERT = `
-  INSERT INTO ingest.events (project_id, event_key, event_id, event_name, visitor_id, received_at, "timestamp", context)
-  SELECT $1, gen_random_uuid(), $2 || n, $3, $4, now(), now(), '{}' FROM generate_series(1, $5) AS n`
 
 describe.skipIf(!services)('the stream of events', () => {
   let management: Management
@@ -22,8 +18,19 @@ describe.skipIf(!services)('the stream of events', () => {
   const owner = async () => {
     const user = await management.register()
     const projectId = user.account.projects[0]?.id ?? ''
-    const store = (eventId: string, eventName = 'seen', visitorId = 'v', count = 1) =>
-      management.db.pool.query(INSERT, [projectId, eventId, eventName, visitorId, count])
+    /** Stores events and returns when all of them were received. */
+    const store = async (eventId: string, eventName = 'seen', visitorId = 'v', count = 1) => {
+      const receivedAt = new Date().toISOString()
+      const events = Array.from({ length: count }, (_, n) =>
+        anEnrichedEvent({
+          projectId,
+          receivedAt,
+          event: { eventId: `${eventId}${n + 1}`, eventName, visitorId },
+        }),
+      )
+      await management.platform.analytics.storeEvents(events)
+      return receivedAt
+    }
     return { user, projectId, store }
   }
 
@@ -82,21 +89,15 @@ describe.skipIf(!services)('the stream of events', () => {
       const headers = { Cookie: mine.user.cookie }
       const { state } = await open(mine.projectId, headers, `eventName=many-${count}`)
       await eventually('the stream has begun', () => state.text.includes(': connected'))
-      await mine.store('many-', `many-${count}`, 'v', count)
+      const at = await mine.store(`many-${count}-`, `many-${count}`, 'v', count)
       await eventually('the events arrive', () => names(state.text).filter(Boolean).length === 200)
       if (count > 200)
         await eventually('a gap is sent for the others', () => state.text.includes('event: gap'))
-      await mine.store('last-', `many-${count}`)
-      await eventually('the last event arrives', () => names(state.text).at(-1) === 'last-1')
+      await mine.store(`last-${count}-`, `many-${count}`)
+      await eventually('the last event arrives', () => names(state.text).at(-1) === `last-${count}-1`)
       const gaps = [...state.text.matchAll(/^event: gap\ndata: (.*)$/gm)].map(([, json = '']) =>
         JSON.parse(json),
       )
-      // All events of one statement have the same time of receipt.
-      const { rows } = await management.db.pool.query<{ received_at: Date }>(
-        'SELECT DISTINCT received_at FROM ingest.events WHERE project_id = $1 AND event_id = $2',
-        [mine.projectId, 'many-1'],
-      )
-      const at = rows.map(({ received_at }) => received_at.toISOString()).at(-1)
       expect(gaps).toEqual(count > 200 ? [{ dropped: count - 200, from: at, to: at }] : [])
     },
   )

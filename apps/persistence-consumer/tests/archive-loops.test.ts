@@ -3,6 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { openDatabase } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import {
   archiveConfig,
   createScope,
@@ -12,16 +13,11 @@ import {
   readConfig,
   startService,
 } from '@waymark/service-kit'
-import { createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
+import { anEnrichedEvent, createMemoryLog, createTestDatabase, eventually, services } from '@waymark/testing'
 import { it, onTestFinished } from 'vitest'
 import { createPersistenceConsumer } from '../src/app.ts'
 
-const EVENT = `
-  INSERT INTO ingest.events (project_id, event_key, event_id, event_name, received_at, "timestamp", profile_id)
-  VALUES ($1, gen_random_uuid(), 'an event', 'page_view', date_trunc('hour', now()), now(), $2)`
-const QUEUE = `
-  INSERT INTO ingest.archive_queue (project_id, received_at, event_key)
-  SELECT project_id, received_at, event_key FROM ingest.events`
+const QUEUE = 'INSERT INTO ingest.archive_queue (project_id, received_at, event_key) VALUES ($1, $2, $3)'
 const ERASURE = `
   INSERT INTO ingest.archive_erasures (id, project_id, profile_ids, erased_at, due_at)
   VALUES (gen_random_uuid(), $1, ARRAY[$2::uuid], now(), now() - interval '1 second')`
@@ -45,8 +41,16 @@ it.skipIf(!services)(
       projectId,
       tenantId,
     ])
-    for (const person of [ann, ben]) await db.pool.query(EVENT, [projectId, person])
-    await db.pool.query(QUEUE)
+    const receivedAt = `${new Date().toISOString().slice(0, 13)}:00:00.000Z`
+    const events = [ann, ben].map((profileId) => ({
+      ...anEnrichedEvent({ projectId, receivedAt, event: { eventId: randomUUID() } }),
+      profileId,
+    }))
+    const queue = async () => {
+      for (const { eventId } of events)
+        await db.pool.query(QUEUE, [projectId, receivedAt, eventKeyOf(eventId)])
+    }
+    await queue()
 
     /** Runs the consumer until a counter has a value, and the files are as expected. */
     const runUntil = async (
@@ -60,6 +64,7 @@ it.skipIf(!services)(
         { databaseUrl: database.url, limits: readConfig(limitsConfig, {}) },
         { name: 'persistence', log, scope },
       )
+      await embedded.analytics.storeEvents(events)
       const platform = { ...embedded, clock: () => Date.now() + LATER_MS }
       try {
         const archive = hasArchive
@@ -79,7 +84,6 @@ it.skipIf(!services)(
     const some = (names: string[], end: string) => names.some((name) => name.endsWith(end))
     await runUntil('waymark_archived_events_total 2', (names) => some(names, '.manifest.json'))
 
-    await db.pool.query('DELETE FROM ingest.events WHERE profile_id = $1', [ann])
     await db.pool.query(ERASURE, [projectId, ann])
     await runUntil(
       'waymark_archive_erased_events_total 1',
@@ -88,7 +92,7 @@ it.skipIf(!services)(
     )
 
     // The project has no setting for an archive.
-    await db.pool.query(QUEUE)
+    await queue()
     await runUntil('waymark_archive_erasure_delay_seconds 0', () => isEmpty('archive_queue'), false)
   },
 )

@@ -163,9 +163,10 @@ describe.skipIf(!services)('storing deliveries', () => {
     )
     if (!job) throw new Error('the profile is missing')
     const nothing = async () => {}
+    async function* none(): AsyncGenerator<never, void, undefined> {}
     const purger = createPurger({
       db: harness.db,
-      analytics: { eraseEvents: nothing, eraseProfiles: nothing },
+      analytics: { eraseEvents: nothing, eraseProfiles: nothing, readEvents: none, readPlaces: none },
       cache: createMemoryCache(),
     })
     expect(await purger.purge(job, new AbortController().signal)).toBe(true)

@@ -1,3 +1,5 @@
+export { readEventsAt } from './read-events-at.ts'
+export { viewOf } from './rows.ts'
 export {
   AnalyticsDataError,
   type AnalyticsProfile,
@@ -18,6 +20,8 @@ export {
   type PathsQuery,
   type PersonCount,
   type PersonCountsQuery,
+  type PlacedEvent,
+  type PlacesPortion,
   type ProfilesQuery,
   type PropertiesQuery,
   type PropertyRow,

@@ -195,6 +195,9 @@ export const storedEventOf = (row: StoredRow): StoredEvent => {
   }
 }
 
+/** The part of a stored event that the API shows. */
+export const viewOf = ({ eventKey: _, ...view }: StoredEvent): EventView => view
+
 const NO_CONTEXT = { ip: null, url: null, clickIds: {} } satisfies Partial<Context>
 
 /** The ISO text of a time, or of none. */

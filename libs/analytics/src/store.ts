@@ -79,6 +79,8 @@ export type AnalyticsQueries = {
    * any portion and continue later after its `next`.
    */
   readEvents(query: EventsQuery): AsyncGenerator<EventsPortion, void, undefined>
+  /** As `readEvents`, but only where the events are. */
+  readPlaces(query: EventsQuery): AsyncGenerator<PlacesPortion, void, undefined>
 }
 
 /** The store is unavailable or cannot write. A retry is safe and may succeed. */
@@ -330,13 +332,16 @@ export type EventPlace = {
   eventKey?: string | undefined
 }
 
+/** The place of one event. */
+export type PlacedEvent = EventPlace & { eventKey: string }
+
 /** Which events to read. All conditions must match. */
 export type EventsQuery = {
   projectId: string
   /** By the time of the event, in ms; `to` is exclusive. */
   from?: number | undefined
   to?: number | undefined
-  eventKey?: string | undefined
+  eventKeys?: readonly string[] | undefined
   eventName?: string | undefined
   visitorId?: string | undefined
   userId?: string | undefined
@@ -359,5 +364,7 @@ export type EventsPortion = {
   /** The place to continue below; `undefined` at the end. */
   next: EventPlace | undefined
 }
+
+export type PlacesPortion = Pick<EventsPortion, 'next'> & { places: PlacedEvent[] }
 
 export type PropertyValueRow = { value: string; events: number }

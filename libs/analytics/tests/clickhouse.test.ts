@@ -106,7 +106,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     )
     expect(latest.rows).toBeLessThan(200_000)
     const { eventKey } = latest.found[50] as StoredEvent
-    const one = await read({ eventKey }, 1)
+    const one = await read({ eventKeys: [eventKey] }, 1)
     expect(one.found.map((event) => event.eventKey)).toEqual([eventKey])
     expect(one.rows).toBeLessThan(200_000)
     const persons = await read({ profileIds: [person] }, 10)

@@ -286,7 +286,7 @@ describe('analytics in DuckDB', () => {
     const store = createDuckDBStore(file)
     onTestFinished(() => store.close())
     const stop = new AbortController()
-    const ask = () => file.query(EVERYTHING.projectId, ENDLESS, {}, stop.signal)
+    const ask = () => file.query(EVERYTHING.projectId, ENDLESS, {}, { signal: stop.signal })
     const rejected = [ask(), ask()].map((query) => expect(query).rejects.toThrow('The reader left'))
     stop.abort(new Error('The reader left'))
     await Promise.all(rejected)
@@ -300,7 +300,9 @@ describe('analytics in DuckDB', () => {
     const store = createDuckDBStore(file)
     onTestFinished(() => store.close())
     const stop = new AbortController()
-    const endless = [2, 3, 4].map((project) => file.query(projectOf(project), ENDLESS, {}, stop.signal))
+    const endless = [2, 3, 4].map((project) =>
+      file.query(projectOf(project), ENDLESS, {}, { signal: stop.signal }),
+    )
     const stopped = endless.map((query) => expect(query).rejects.toThrow('enough'))
     const stopEndless = async () => {
       stop.abort(new Error('enough'))
@@ -319,6 +321,15 @@ describe('analytics in DuckDB', () => {
         expect.objectContaining({ bucket: null, value: count }),
       )
     }
+    await stopEndless()
+  })
+
+  it('lists events while reports occupy all of their readers', async () => {
+    const { store, stopEndless } = await openWith(600_000)
+    const event = anEnrichedEvent({ projectId: projectOf(2) })
+    await store.storeEvents([event])
+    const events = store.readEvents({ projectId: projectOf(2), portion: () => 1 })
+    expect((await events.next()).value?.events).toMatchObject([{ eventId: event.eventId }])
     await stopEndless()
   })
 

@@ -252,7 +252,7 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
     converted: visits.filter(({ conversions }) => conversions.length > 0).length,
   })
 
-  return {
+  const store: ReturnType<typeof createReferenceStore> = {
     measureVisits: async (query) => {
       const visits = visitsOf(query)
       if (visits.length === 0) return []
@@ -542,7 +542,7 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         .filter((event) => (query.userId ?? event.userId) === event.userId)
         .filter(({ profileId }) => query.profileIds?.some((id) => id === profileId) ?? true)
         .map((event) => ({ ...viewOf(event), eventKey: eventKeyOf(event.eventId) }))
-        .filter(({ eventKey }) => (query.eventKey ?? eventKey) === eventKey)
+        .filter(({ eventKey }) => query.eventKeys?.includes(eventKey) ?? true)
         .map((event) => ({ event, place: `${event.receivedAt} ${event.eventKey}` }))
         .filter(({ place }) => {
           if (query.below === undefined) return true
@@ -554,8 +554,19 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
       for (let start = 0; start <= found.length; start += portion())
         yield { events: found.slice(start, start + portion()), next: undefined }
     },
+    readPlaces: async function* (query) {
+      for await (const { events, next } of store.readEvents(query))
+        yield {
+          places: events.map(({ receivedAt, eventKey }) => ({
+            receivedAt: Date.parse(receivedAt),
+            eventKey,
+          })),
+          next,
+        }
+    },
     close: async () => {},
   }
+  return store
 }
 
 /** The event as the API shows it. */

@@ -217,7 +217,7 @@ const rangeArbitrary = fc
   .tuple(fc.integer({ min: 0, max: DAYS * 24 }), fc.integer({ min: 1, max: DAYS * 24 }))
   .map(([begin, hours]) => ({ from: START + begin * HOUR_MS, to: START + (begin + hours) * HOUR_MS }))
 
-type QueryCall = CallOf<AnalyticsQueries>
+type QueryCall = CallOf<Omit<AnalyticsQueries, 'readPlaces'>>
 
 const trendArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
@@ -435,7 +435,7 @@ const eventsArbitrary: fc.Arbitrary<QueryCall> = fc
           receivedAt: START + (below.slot * 30 + (below.slot % 3)) * 60_000,
           eventKey: below.id === undefined ? undefined : eventKeyOf(`event-${below.slot * 2 + below.id}`),
         },
-        eventKey: id === undefined ? undefined : eventKeyOf(`event-${id}`),
+        eventKeys: id === undefined ? undefined : [eventKeyOf(`event-${id}`), eventKeyOf('event-0')],
       },
     ]
   })
@@ -466,6 +466,12 @@ const run = async (store: AnalyticsQueries, [method, query]: QueryCall): Promise
   if (method !== 'readEvents') return store[method](query as never)
   const portions = await Array.fromAsync(store.readEvents(query))
   for (const { events } of portions) expect(events.length).toBeLessThanOrEqual(query.portion())
+  const places = (await Array.fromAsync(store.readPlaces(query))).flatMap((portion) => portion.places)
+  expect(places).toEqual(
+    portions.flatMap(({ events }) =>
+      events.map(({ receivedAt, eventKey }) => ({ receivedAt: Date.parse(receivedAt), eventKey })),
+    ),
+  )
   return portions.flatMap(({ events }) => events).map((event, place) => ({ ...event, place }))
 }
 

@@ -73,10 +73,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   })
   beforeEach(async () => {
     await rm(path.join(place.folder, 'events'), { recursive: true, force: true })
-    await db.pool.query(
-      `TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.archive_erasures, ingest.events, ingest.event_ids,
-         ingest.erasure_jobs`,
-    )
+    await harness.clear()
     projectId = await harness.addProject()
   })
 
@@ -104,7 +101,10 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     })
   const log = { warn: () => {} }
   const archiver = (deps: Partial<ArchiverDeps> = {}) =>
-    createArchiver({ ...{ db, store, format: 'parquet' as const, log, now: () => NOW }, ...deps })
+    createArchiver({
+      ...{ db, store, events: harness.events, format: 'parquet' as const, log, now: () => NOW },
+      ...deps,
+    })
   const eraser = (deps: Partial<ArchiveEraserDeps> = {}) =>
     createArchiveEraser({ ...{ db, store, log }, ...deps })
   const archiveAll = (deps: Partial<ArchiverDeps> = {}) => repeat(archiver(deps))
@@ -117,7 +117,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   const purge = (erasure: Erasure) =>
     createPurger({
       ...{ db, cache: { delete: async () => {} } as never },
-      analytics: { eraseEvents: async () => {}, eraseProfiles: async () => {} },
+      analytics: harness.events,
     }).purge(erasure, never)
   const erase = async (profileId: string, project = projectId): Promise<void> => {
     expect(await purge(await begin(profileId, project))).toBe(true)
@@ -132,7 +132,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   /** Everything that must hold once nothing is left to do. */
   const expectArchived = async (expected: readonly EnrichedEvent[]) => {
     expect(await archivedIds()).toEqual(idsOf(expected))
-    expect(await verifyArchive(db.pool, store)).toMatchObject({ problems: [], hours: [] })
+    expect(await verifyArchive(db.pool, store, harness.events)).toMatchObject({ problems: [], hours: [] })
     const files = (await archive.names()).filter((name) => !name.endsWith('.manifest.json'))
     expect(files).toEqual((await archive.manifests()).map(({ file }) => file).toSorted())
     expect(await readWaitingErasures(db.pool)).toEqual({ count: 0, seconds: 0 })
@@ -222,9 +222,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
     async (when) => {
       for (let [step, failed] = [1, true]; failed; step++) {
         await rm(path.join(place.folder, 'events'), { recursive: true, force: true })
-        await db.pool.query(
-          'TRUNCATE ingest.archive_files, ingest.archive_erasures, ingest.events, ingest.event_ids',
-        )
+        await harness.clear()
         const [ann, ben] = [await addPerson(), await addPerson()]
         const kept = eventsOf(ben, 20)
         await harness.write([...eventsOf(ann, 20), ...kept, ...eventsOf(ann, 5, { from: HOUR + HOUR_MS })])
@@ -238,7 +236,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         expect(ids.filter((id) => idsOf(kept).includes(`${id}`))).toEqual(idsOf(kept))
         expect(new Set(ids).size).toBe(ids.length)
         // A check meanwhile reports only what is about to be removed.
-        expect((await verifyArchive(db.pool, store)).problems).toEqual([])
+        expect((await verifyArchive(db.pool, store, harness.events)).problems).toEqual([])
         expect(await readArchiveDelay(db.pool)).toBe(0)
         await letPass()
         await eraseAll()
@@ -292,7 +290,9 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
         ...COMPILED,
         DATABASE_URL: harness.databaseUrl,
         FOLDER: place.folder,
+        EVENTS: path.join(place.folder, 'written.json'),
       }
+      await writeFile(env.EVENTS, JSON.stringify(harness.written))
       const start = () =>
         startProcess(process.execPath, [path.join(import.meta.dirname, 'archiving-process.ts')], {
           env: { ...env, NOW: `${NOW}`, FORMAT: format },

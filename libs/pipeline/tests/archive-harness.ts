@@ -2,17 +2,28 @@ import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
+import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { FileStore } from '@waymark/event-files'
 import { createTestDatabase } from '@waymark/testing'
 import { expect } from 'vitest'
+import { dequeueErased } from '../src/archive/index.ts'
 import { createEventPartitions } from '../src/events/event-queries.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
 
-/** A database whose events are archived, and DuckDB, which reads the files of the archive. */
+/** An event store in memory. */
+export const openEventStore = () =>
+  openDuckDBStore({ path: ':memory:', memoryBytes: 256 * 1024 * 1024, threads: 1, queryTimeoutMs: 60_000 })
+
+/** A database and a store whose events are archived, and DuckDB, which reads the files of the archive. */
 export const openArchiveHarness = async () => {
   const instance = await DuckDBInstance.create()
+  const events = await openEventStore()
+  const projects: string[] = []
+  /** All events that were stored. */
+  const written: EnrichedEvent[] = []
   const database = await createTestDatabase()
   const db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
 
@@ -27,11 +38,31 @@ export const openArchiveHarness = async () => {
   }
 
   return {
-    ...{ db, databaseUrl: database.url, query },
+    ...{ db, databaseUrl: database.url, query, events, written },
+
+    /** Removes all events and what the archive knows of them. */
+    clear: async (): Promise<void> => {
+      await db.pool.query(
+        `TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.archive_erasures, ingest.events, ingest.event_ids,
+           ingest.erasure_jobs`,
+      )
+      for (const projectId of projects)
+        while (await events.removeOldestDay({ projectId, before: Date.now() }));
+    },
+
+    /** Erases events as those of an erased person. */
+    erase: async (batch: readonly EnrichedEvent[]): Promise<void> => {
+      for (const { projectId, eventId, receivedAt } of batch) {
+        const eventKey = eventKeyOf(eventId)
+        await dequeueErased(db.pool, projectId, [{ receivedAt: Date.parse(receivedAt), eventKey }])
+        await events.eraseEvents([{ projectId, eventKey }])
+      }
+    },
 
     /** Adds a project and its tenant. Resolves to its id. */
     addProject: async (settings: Record<string, unknown> = {}): Promise<string> => {
       const [tenantId, id] = [randomUUID(), randomUUID()]
+      projects.push(id)
       await db.pool.query(`INSERT INTO core.tenants (id, name) VALUES ($1, 'a tenant')`, [tenantId])
       await db.pool.query(
         `INSERT INTO core.projects (id, tenant_id, name, settings) VALUES ($1, $2, 'a project', $3)`,
@@ -41,8 +72,12 @@ export const openArchiveHarness = async () => {
     },
 
     /** Stores events and queues those of projects that are archived; by default all. */
-    write: (batch: readonly EnrichedEvent[], isArchived: (projectId: string) => boolean = () => true) =>
-      createEventWriter({
+    write: async (
+      batch: readonly EnrichedEvent[],
+      isArchived: (projectId: string) => boolean = () => true,
+    ): Promise<void> => {
+      written.push(...batch)
+      await createEventWriter({
         ...{ db, partitions: createEventPartitions(db) },
         projectConfigs: {
           get: async (id: string) => ({
@@ -50,8 +85,9 @@ export const openArchiveHarness = async () => {
             decisions: { countedEvents: new Set() },
           }),
         } as never,
-        analytics: { storeEvents: async () => {}, eraseEvents: async () => {} },
-      })(batch),
+        analytics: events,
+      })(batch)
+    },
 
     /** Reads the archive in a folder: the files whose names `isIncluded` accepts. */
     archiveIn: (folder: string, isIncluded: (name: string) => boolean = () => true) => {
@@ -86,6 +122,7 @@ export const openArchiveHarness = async () => {
 
     close: async (): Promise<void> => {
       await db.close()
+      await events.close()
       await database.drop()
       instance.closeSync()
     },

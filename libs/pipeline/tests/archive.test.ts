@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { Readable } from 'node:stream'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
 import { anEnrichedEvent, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -43,9 +44,7 @@ describe.skipIf(!services)('the archive', () => {
     folder = await mkdtemp(path.join(tmpdir(), 'archive-'))
     store = createDirectoryStore(folder)
     archive = harness.archiveIn(folder)
-    await db.pool.query(
-      'TRUNCATE ingest.archive_queue, ingest.archive_files, ingest.events, ingest.event_ids',
-    )
+    await harness.clear()
     archived.clear()
     projectId = await addProject()
   })
@@ -72,7 +71,14 @@ describe.skipIf(!services)('the archive', () => {
   const write = (batch: readonly EnrichedEvent[]) => harness.write(batch, (id) => archived.has(id))
   const archiver = (deps: Partial<ArchiverDeps> = {}) =>
     createArchiver({
-      ...{ db, store, format: 'parquet' as const, log: { warn: () => {} }, now: () => NOW },
+      ...{
+        db,
+        store,
+        events: harness.events,
+        format: 'parquet' as const,
+        log: { warn: () => {} },
+        now: () => NOW,
+      },
       ...deps,
     })
   const archiveAll = (deps: Partial<ArchiverDeps> = {}) => repeat(archiver(deps))
@@ -82,7 +88,7 @@ describe.skipIf(!services)('the archive', () => {
   const expectArchived = async (expected: readonly EnrichedEvent[]) => {
     expect(await archivedIds()).toEqual(idsOf(expected))
     expect(await isQueueEmpty()).toBe(true)
-    expect((await verifyArchive(db.pool, store)).problems).toEqual([])
+    expect((await verifyArchive(db.pool, store, harness.events)).problems).toEqual([])
     // Nothing is left of attempts that do not count.
     const files = (await archive.names()).filter((name) => !name.endsWith('.manifest.json'))
     expect(files).toEqual((await archive.manifests()).map(({ file }) => file).toSorted())
@@ -298,9 +304,22 @@ describe.skipIf(!services)('the archive', () => {
   it('leaves out events that were erased before, and writes no file without events', async () => {
     const [kept, erased] = [events(3), events(2, HOUR + HOUR_MS)]
     await write([...kept, ...erased])
-    await db.pool.query('DELETE FROM ingest.events WHERE received_at >= $1', [new Date(HOUR + HOUR_MS)])
+    await harness.erase(erased)
     await archiveAll()
     await expectArchived(kept)
+  })
+
+  it('waits for events that are not in the event store yet', async () => {
+    const batch = events(3)
+    await write(batch)
+    const key = { projectId, eventKey: eventKeyOf(batch[1]?.eventId ?? '') }
+    await harness.events.eraseEvents([key])
+    await expect(archiveAll()).rejects.toThrow('1 queued events are not in the event store yet')
+    expect(await archivedIds()).toEqual([])
+    await harness.events.storeEvents(batch)
+    await expireLeases()
+    await archiveAll()
+    await expectArchived(batch)
   })
 
   it('keeps the retention from removing events until their manifest is written, also late ones', async () => {
@@ -402,14 +421,15 @@ describe.skipIf(!services)('the archive', () => {
   it('counts each hour between the first and the last file once, also those without files', async () => {
     const other = await addProject()
     const at = (hours: number) => HOUR + hours * HOUR_MS
-    for (const hours of [0, 1, 4]) await write(events(3, at(hours)))
+    const first = events(3, at(0))
+    for (const batch of [first, events(3, at(1)), events(3, at(4))]) await write(batch)
     await write(events(1, at(1), other))
     await archiveAll({ maxEvents: 2, now: () => at(9) })
-    await db.pool.query('DELETE FROM ingest.events WHERE received_at = $1', [new Date(HOUR)])
+    await harness.erase(first.slice(0, 1))
     // Stored while the archive was off: before the first file, between two files, and after the last.
     for (const start of [at(0) - 1, at(3), at(4) - 1, at(5)]) await write(events(1, start))
     await db.pool.query('DELETE FROM ingest.archive_queue')
-    const counts = (await Array.fromAsync(countHours(db.pool))).map((count) => ({
+    const counts = (await Array.fromAsync(countHours(db.pool, harness.events))).map((count) => ({
       ...count,
       hour: (count.hour.getTime() - HOUR) / HOUR_MS,
     }))
@@ -443,7 +463,7 @@ describe.skipIf(!services)('the archive', () => {
       // The first reader computes the hash. The second one decompresses, which keeps some pieces.
       return name === file && content && reads++ === 0 ? byteByByte(content) : content
     }
-    expect((await verifyArchive(db.pool, { ...store, read })).problems).toEqual([])
+    expect((await verifyArchive(db.pool, { ...store, read }, harness.events)).problems).toEqual([])
     expect(reads).toBe(2)
   })
 
@@ -475,7 +495,7 @@ describe.skipIf(!services)('the archive', () => {
       // Outside of the archive.
       await store.put(`elsewhere/a.${format}`, Readable.from([Buffer.from('x')]), never)
 
-      const found = await verifyArchive(db.pool, store)
+      const found = await verifyArchive(db.pool, store, harness.events)
       expect(found.problems.toSorted((a, b) => (a.file < b.file ? -1 : 1))).toEqual(
         [
           ...data.map((name) => ({ file: name, problem: 'is named by no manifest' })),
@@ -484,7 +504,7 @@ describe.skipIf(!services)('the archive', () => {
       )
       expect(found.others.toSorted()).toEqual(others.toSorted())
       for (const { file: name } of found.problems) await store.remove(name)
-      expect(await verifyArchive(db.pool, store)).toMatchObject({ files: 1, problems: [] })
+      expect(await verifyArchive(db.pool, store, harness.events)).toMatchObject({ files: 1, problems: [] })
       expect(await archive.names()).toEqual(expect.arrayContaining([file, manifest]))
     },
   )
@@ -493,7 +513,7 @@ describe.skipIf(!services)('the archive', () => {
     const listed: string[] = []
     const check = async () => {
       listed.push(...(await Array.fromAsync(store.list('events'))))
-      expect((await verifyArchive(db.pool, store)).problems).toEqual([])
+      expect((await verifyArchive(db.pool, store, harness.events)).problems).toEqual([])
     }
     const checking: FileStore = {
       ...store,
@@ -522,14 +542,20 @@ describe.skipIf(!services)('the archive', () => {
         if (claimed && folder === 'events') yield fileName(claimed, 1)
       },
     }
-    expect((await verifyArchive(db.pool, replaced)).problems).toEqual([])
+    expect((await verifyArchive(db.pool, replaced, harness.events)).problems).toEqual([])
   })
 
   it('is compared with the database', async () => {
     await write(events(10))
     await archiveAll()
     const [files, problems, others, hours] = [1, [], [], []]
-    expect(await verifyArchive(db.pool, store)).toEqual({ files, events: 10, problems, others, hours })
+    expect(await verifyArchive(db.pool, store, harness.events)).toEqual({
+      files,
+      events: 10,
+      problems,
+      others,
+      hours,
+    })
     // An event that was stored while the archive was off.
     const [missed] = events(1, HOUR + 1_000)
     await write(missed ? [missed] : [])
@@ -538,11 +564,13 @@ describe.skipIf(!services)('the archive', () => {
     const content = await readFile(path.join(folder, file))
     content[100] = (content[100] ?? 0) ^ 1
     await writeFile(path.join(folder, file), content)
-    expect(await verifyArchive(db.pool, store)).toMatchObject({
+    expect(await verifyArchive(db.pool, store, harness.events)).toMatchObject({
       problems: [{ file, problem: 'has another SHA-256 than its manifest' }],
       hours: [{ projectId, archived: 10, stored: 11 }],
     })
     await rm(path.join(folder, file))
-    expect((await verifyArchive(db.pool, store)).problems).toEqual([{ file, problem: 'is missing' }])
+    expect((await verifyArchive(db.pool, store, harness.events)).problems).toEqual([
+      { file, problem: 'is missing' },
+    ])
   })
 })

@@ -1,10 +1,13 @@
 // What persistence-consumer does with the archive in a separate process, for tests that kill it.
+import { readFile } from 'node:fs/promises'
 import { setImmediate, setInterval } from 'node:timers/promises'
+import { openDuckDBStore } from '@waymark/analytics/duckdb'
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
 import { createArchiveEraser, createArchiver } from '../src/archive/index.ts'
 
-const { DATABASE_URL = '', FOLDER = '', NOW = '', FORMAT } = process.env
+const { DATABASE_URL = '', FOLDER = '', NOW = '', FORMAT, EVENTS = '' } = process.env
 const db = openDatabase({ url: DATABASE_URL, poolSize: 4, applicationName: 'archiver', onError: () => {} })
 const directory = createDirectoryStore(FOLDER)
 /** Lets a kill hit any step. */
@@ -33,7 +36,14 @@ const store: FileStore = {
 }
 const log = { warn: () => {} }
 const format = FORMAT === 'parquet' ? 'parquet' : 'jsonl.gz'
-const writeFile = createArchiver({ db, store, format, log, now: () => Number(NOW), maxEvents: 20 })
+const events = await openDuckDBStore({
+  path: ':memory:',
+  memoryBytes: 256 * 1024 * 1024,
+  threads: 1,
+  queryTimeoutMs: 60_000,
+})
+await events.storeEvents(JSON.parse(await readFile(EVENTS, 'utf8')) as EnrichedEvent[])
+const writeFile = createArchiver({ db, store, events, format, log, now: () => Number(NOW), maxEvents: 20 })
 const erase = createArchiveEraser({ db, store, log })
 const { signal } = new AbortController()
 for await (const _ of setInterval(20)) {

@@ -1,4 +1,5 @@
 export { LoopTurns } from '@waymark/domain/fairness'
+export { openClickHouse, openDuckDB } from './analytics.ts'
 export { type Archive, type ArchiveConfig, archiveConfig, openArchive } from './archive.ts'
 export {
   type Config,

@@ -1,11 +1,16 @@
 import path from 'node:path'
+import type { AnalyticsStore } from '@waymark/analytics'
 import { type Database, openDatabase, startEmbeddedPostgres } from '@waymark/database'
 import type { FileStore } from '@waymark/event-files'
 import {
   archiveConfig,
+  clickhouseConfig,
   databaseConfig,
   databaseUrl,
+  duckdbConfig,
   openArchive,
+  openClickHouse,
+  openDuckDB,
   readConfig,
   type Scope,
   variable,
@@ -47,4 +52,12 @@ export const openArchiveAndDatabase = async (
   })
   scope.onStop('database', () => db.close())
   return { db, store: archive.store }
+}
+
+/** Opens the event store until the scope ends: ClickHouse or, without DATABASE_URL, that of the standalone process. */
+export const openEventStore = async (env: NodeJS.ProcessEnv, scope: Scope): Promise<AnalyticsStore> => {
+  if (env.DATABASE_URL)
+    return openClickHouse(readConfig({ clickhouse: clickhouseConfig }, env).clickhouse, scope)
+  const { dataDir: directory, settings } = readConfig({ dataDir, settings: duckdbConfig }, env)
+  return openDuckDB({ file: path.join(path.resolve(directory), 'analytics.duckdb'), settings }, scope)
 }

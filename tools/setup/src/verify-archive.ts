@@ -1,14 +1,15 @@
 import { verifyArchive } from '@waymark/pipeline'
 import { runService } from '@waymark/service-kit'
-import { openArchiveAndDatabase } from './open-archive.ts'
+import { openArchiveAndDatabase, openEventStore } from './open-archive.ts'
 
 const env = { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL || 'warn' }
 
-// Compares the files of the archive with the database, and ends with 1 when a file is missing or damaged, when a file would
+// Compares the files of the archive with the database and the event store, and ends with 1 when a file is missing or damaged, when a file would
 // be read that no manifest names, or when an hour has stored events that are not in the archive.
 await runService('verify-archive', env, async ({ scope }) => {
   const { db, store } = await openArchiveAndDatabase('verify-archive', env, scope)
-  const { files, events, problems, others, hours } = await verifyArchive(db.pool, store)
+  const stored = await openEventStore(env, scope)
+  const { files, events, problems, others, hours } = await verifyArchive(db.pool, store, stored)
   for (const { file, problem } of problems) process.stdout.write(`${file} ${problem}\n`)
   for (const file of others) process.stdout.write(`${file} is not a file of the archive\n`)
   for (const { projectId, hour, archived, stored } of hours)

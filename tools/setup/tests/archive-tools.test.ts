@@ -1,12 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import type { AnalyticsStore } from '@waymark/analytics'
+import { migrateClickHouse, openClickHouseStore } from '@waymark/analytics/clickhouse'
 import { openDatabase } from '@waymark/database'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import { openS3Store } from '@waymark/event-files'
 import { createArchiver } from '@waymark/pipeline'
 import {
+  anEnrichedEvent,
   createTestDatabase,
+  executeOnClickHouse,
   hasS3Server,
+  requireServices,
   type S3Server,
   services,
   startProcess,
@@ -14,11 +20,7 @@ import {
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
-const EVENT = `
-  INSERT INTO ingest.events (project_id, event_key, event_id, event_name, received_at, "timestamp", profile_id)
-  VALUES ($1, $2, 'an event', 'page_view', date_trunc('hour', now()), now(), $3)`
-const QUEUE = `INSERT INTO ingest.archive_queue (project_id, received_at, event_key)
-  SELECT project_id, received_at, event_key FROM ingest.events`
+const QUEUE = 'INSERT INTO ingest.archive_queue (project_id, received_at, event_key) VALUES ($1, $2, $3)'
 const ERASURE = `
   INSERT INTO ingest.archive_erasures (id, project_id, profile_ids, erased_at, due_at)
   VALUES (gen_random_uuid(), $1, ARRAY[$2::uuid], now(), now() - interval '1 second')`
@@ -27,13 +29,21 @@ describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => 
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
   let server: S3Server
+  let events: AnalyticsStore
+  let clickhouse: { url: string; database: string }
   beforeAll(async () => {
+    clickhouse = { url: requireServices().clickhouseUrl, database: `t${randomUUID().replaceAll('-', '')}` }
+    const options = { ...clickhouse, queryTimeoutMs: 60_000, queryMemoryBytes: 512 * 1024 * 1024 }
+    await migrateClickHouse(options)
+    events = openClickHouseStore(options)
     database = await createTestDatabase()
     db = openDatabase({ url: database.url, poolSize: 2, applicationName: 'test', onError: () => {} })
     server = await startS3Server()
   })
   afterAll(async () => {
     await server?.stop()
+    await events?.close()
+    await executeOnClickHouse(clickhouse.url, `DROP DATABASE IF EXISTS ${clickhouse.database}`)
     await db?.close()
     await database?.drop()
   })
@@ -44,6 +54,8 @@ describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => 
       env: {
         PATH: process.env.PATH,
         DATABASE_URL: database.url,
+        CLICKHOUSE_URL: clickhouse.url,
+        CLICKHOUSE_DATABASE: clickhouse.database,
         ARCHIVE_S3_BUCKET: server.bucket,
         ARCHIVE_S3_ENDPOINT: server.endpoint,
         ARCHIVE_S3_ACCESS_KEY_ID: server.accessKeyId,
@@ -61,17 +73,27 @@ describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => 
       projectId,
       tenantId,
     ])
-    for (const person of [ann, ben]) await db.pool.query(EVENT, [projectId, randomUUID(), person])
-    await db.pool.query(QUEUE)
+    const receivedAt = `${new Date().toISOString().slice(0, 13)}:00:00.000Z`
+    const idOfAnn = randomUUID()
+    for (const [profileId, eventId] of [
+      [ann, idOfAnn],
+      [ben, randomUUID()],
+    ] as const) {
+      const event = anEnrichedEvent({ projectId, receivedAt, event: { eventId } })
+      await events.storeEvents([{ ...event, profileId }])
+      await db.pool.query(QUEUE, [projectId, receivedAt, eventKeyOf(eventId)])
+    }
     const store = await openS3Store({ ...server, prefix: '' })
     const later = () => Date.now() + 3 * 60 * 60 * 1000
     const log = { warn: () => {} }
     expect(
-      await createArchiver({ db, store, format: 'parquet', log, now: later })(new AbortController().signal),
+      await createArchiver({ db, store, events, format: 'parquet', log, now: later })(
+        new AbortController().signal,
+      ),
     ).toBe(1)
     expect(await run('verify-archive')).toEqual([0, '1 files with 2 events, 0 problems\n'])
 
-    await db.pool.query('DELETE FROM ingest.events WHERE profile_id = $1', [ann])
+    await events.eraseEvents([{ projectId, eventKey: eventKeyOf(idOfAnn) }])
     await db.pool.query(ERASURE, [projectId, ann])
     expect(await run('erase-archive')).toEqual([0, '1 events taken out of 1 files, 0 erasures left\n'])
     expect(await run('verify-archive')).toEqual([0, '1 files with 1 events, 0 problems\n'])

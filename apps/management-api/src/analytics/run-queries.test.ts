@@ -1,7 +1,8 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type AnalyticsQueries, AnalyticsUnavailableError, QueryTimeoutError } from '@waymark/analytics'
 import { MAX_QUERIES_PER_PROJECT } from '@waymark/contracts/http/analytics-parts'
 import { describe, expect, it } from 'vitest'
-import { createRunQuery } from './run-queries.ts'
+import { createRunList, createRunQuery } from './run-queries.ts'
 
 const RANGE = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-31T00:00:00Z') }
 const queries = { listProperties: async () => [] } as unknown as AnalyticsQueries
@@ -71,5 +72,51 @@ describe('a query', () => {
     expect(await run(about('a'), (queryStore) => queryStore((of) => of.listProperties({} as never)))).toEqual(
       [],
     )
+  })
+})
+
+describe('a list of events', () => {
+  it('is one of at most 8 of its tenant and 16 in all, and waits for its turn', async () => {
+    const list = createRunList(store)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const started: string[] = []
+    const all = ['a', 'b', 'c'].flatMap((project) =>
+      Array.from({ length: 9 }, () =>
+        list(about(project), async () => {
+          started.push(project)
+          await promise
+        }),
+      ),
+    )
+    await nextTurn()
+    const countOf = (wanted: string) => started.filter((project) => project === wanted).length
+    expect(['a', 'b', 'c'].map(countOf)).toEqual([8, 8, 0])
+    resolve()
+    await Promise.all(all)
+    expect(['a', 'b', 'c'].map(countOf)).toEqual([9, 9, 9])
+  })
+
+  it('does not wait for reports', async () => {
+    const run = createRunQuery(store)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const reports = Array.from({ length: MAX_QUERIES_PER_PROJECT }, () => run(about('a'), () => promise))
+    expect(await createRunList(store)(about('a'), async () => 'list')).toBe('list')
+    resolve()
+    await Promise.all(reports)
+  })
+
+  it('is refused with a retry time when it takes too long or the store is unavailable', async () => {
+    const list = createRunList(store)
+    await expect(list({ ...about('a'), timeoutMs: 1 }, () => new Promise(() => {}))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      details: { retryAfterSeconds: 10 },
+    })
+    await expect(
+      list(about('a'), () => Promise.reject(new AnalyticsUnavailableError('away'))),
+    ).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: 'STORE_UNAVAILABLE',
+      details: { retryAfterSeconds: 30 },
+    })
   })
 })

@@ -13,6 +13,11 @@ import { timeText } from './time-range.ts'
 /** Requests with queries that this process answers at once, of all and of one tenant. */
 const MAX_QUERIES = 64
 const MAX_QUERIES_PER_TENANT = 8
+/** The same for lists of events, which wait for their turn. */
+const MAX_LISTS = 16
+const MAX_LISTS_PER_TENANT = 8
+/** How long a list may take, in ms, including its wait: below the deadline of the request. */
+const LIST_TIMEOUT_MS = 4_000
 /** Retry time of a query that was refused, in s. */
 const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
@@ -34,6 +39,30 @@ export type RunQuery = <T>(
   answer: (queryStore: QueryStore) => Promise<T>,
 ) => Promise<T>
 
+/** Answers a request by reading events. `read` gets a store whose queries end with the request. */
+export type RunList = <T>(
+  about: { projectId: string; request: Pick<HttpRequest, 'onEnd'>; timeoutMs?: number },
+  read: (store: AnalyticsQueries) => Promise<T>,
+) => Promise<T>
+
+/**
+ * Limits how long lists of events take, and how many of one tenant this process reads at a time. They take turns, apart
+ * from other queries.
+ */
+export const createRunList = (store: Pick<AnalyticsStore, 'queriesUntil'>): RunList => {
+  const queue = createFairQueue({
+    what: 'lists of events',
+    capacity: MAX_LISTS,
+    perTenant: MAX_LISTS_PER_TENANT,
+    retryAfterSeconds: BUSY_RETRY_S,
+  })
+  return ({ projectId, request, timeoutMs = LIST_TIMEOUT_MS }, read) => {
+    const run = (store: AnalyticsQueries, signal: AbortSignal) =>
+      queue.run(ownerOfProject(projectId), () => read(store), { signal })
+    return untilTimeout(store, request, timeoutMs, run, 'repeat it, or ask for fewer events')
+  }
+}
+
 /**
  * Limits how long a query takes and how many of one project and one tenant this process runs at a time. Each process counts its own.
  * The store stops a query that takes too long, or whose client has disconnected. It counts until the store has stopped.
@@ -52,43 +81,57 @@ export const createRunQuery = (
 
   return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs }, answer) => {
     const end = queue.acquireNow(ownerOfProject(projectId))
-    const disconnected = disconnectSignal(request)
-    const deadline = AbortSignal.timeout(timeoutMs)
-    const stop = AbortSignal.any([disconnected, deadline])
-    const stopped = new Promise<never>((_, reject) => {
-      stop.addEventListener('abort', () => reject(stop.reason))
-    })
-    const queries = store.queriesUntil(stop)
-    const queryStore: QueryStore = async (query) => {
-      stop.throwIfAborted()
-      return query(queries)
+    const run = (queries: AnalyticsQueries, stop: AbortSignal) => {
+      const queryStore: QueryStore = async (query) => {
+        stop.throwIfAborted()
+        return query(queries)
+      }
+      return answer(queryStore).finally(end)
     }
-    const answering = answer(queryStore).finally(end)
-    try {
-      return await Promise.race([answering, stopped])
-    } catch (error) {
-      // The client has disconnected, so this answer is never sent. An error of the server would be logged.
-      if (disconnected.aborted) throw new AppError('bad_request', 'The client closed the connection')
-      if (error === deadline.reason) throw late({ from, to }, timeoutMs, deadline.reason)
-      if (error instanceof QueryTimeoutError) throw late({ from, to }, timeoutMs, error)
-      if (error instanceof AnalyticsUnavailableError) throw away(error)
-      throw error
-    }
+    return untilTimeout(store, request, timeoutMs, run, adviceFor({ from, to }))
   }
 }
 
-const late = ({ from, to }: MaybeRange, timeoutMs: number, cause: Error): AppError => {
-  const less =
-    from === undefined || to === undefined
-      ? 'search for fewer people'
-      : `ask for a shorter time range, such as ${timeText(Math.ceil((from + to) / 2))} to ${timeText(to)}`
-  return new AppError(
-    'store_unavailable',
-    `The query took longer than ${timeoutMs / 1_000} s or needed too much memory; ${less}`,
-    { retryAfterSeconds: LATE_RETRY_S },
-    { cause },
-  )
+/** Runs queries that stop after a time or when the client disconnects. @throws AppError store_unavailable */
+const untilTimeout = async <T>(
+  store: Pick<AnalyticsStore, 'queriesUntil'>,
+  request: Pick<HttpRequest, 'onEnd'>,
+  timeoutMs: number,
+  run: (queries: AnalyticsQueries, stop: AbortSignal) => Promise<T>,
+  advice: string,
+): Promise<T> => {
+  const disconnected = disconnectSignal(request)
+  const deadline = AbortSignal.timeout(timeoutMs)
+  const stop = AbortSignal.any([disconnected, deadline])
+  const stopped = new Promise<never>((_, reject) => {
+    stop.addEventListener('abort', () => reject(stop.reason))
+  })
+  try {
+    return await Promise.race([run(store.queriesUntil(stop), stop), stopped])
+  } catch (error) {
+    // The client has disconnected, so this answer is never sent. An error of the server would be logged.
+    if (disconnected.aborted) throw new AppError('bad_request', 'The client closed the connection')
+    throw readErrorOf(error === deadline.reason ? new QueryTimeoutError('late') : error, timeoutMs, advice)
+  }
 }
 
-const away = (cause: Error): AppError =>
+const adviceFor = ({ from, to }: MaybeRange): string =>
+  from === undefined || to === undefined
+    ? 'search for fewer people'
+    : `ask for a shorter time range, such as ${timeText(Math.ceil((from + to) / 2))} to ${timeText(to)}`
+
+/** The answer to an error of the store; other errors as they are. */
+const readErrorOf = (error: unknown, timeoutMs: number, advice: string): unknown => {
+  if (error instanceof QueryTimeoutError)
+    return new AppError(
+      'store_unavailable',
+      `The query took longer than ${timeoutMs / 1_000} s or needed too much memory; ${advice}`,
+      { retryAfterSeconds: LATE_RETRY_S },
+      { cause: error },
+    )
+  return error instanceof AnalyticsUnavailableError ? storeAway(error) : error
+}
+
+/** 503 while the store is away. */
+const storeAway = (cause: Error): AppError =>
   new AppError('store_unavailable', 'STORE_UNAVAILABLE', { retryAfterSeconds: AWAY_RETRY_S }, { cause })

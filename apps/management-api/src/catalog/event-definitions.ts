@@ -21,11 +21,20 @@ import { lockQuota, type Quotas, requireConfigurationFits, requireWithinQuota } 
 import { lockDefinitionOf } from './catalog-queries.ts'
 import { inferSchemaOf } from './infer-schema-of.ts'
 
+/** How long the inference of a schema may read events, in ms. */
+const INFERENCE_MS = 30_000
+
 type Definition = Prisma.EventDefinitionGetPayload<object>
 type Transaction = Prisma.TransactionClient
 
 /** The catalog of a project: its events and the schemas of their properties. */
-export const eventDefinitionRoutes = ({ projectRoute, db, schemas, quotas }: ManagementDeps): Route[] => {
+export const eventDefinitionRoutes = ({
+  projectRoute,
+  db,
+  schemas,
+  quotas,
+  runList,
+}: ManagementDeps): Route[] => {
   const requireUsable = (request: HttpRequest, projectId: string, schema: object): Promise<void> =>
     extendDeadlineDuring(request, SCHEMA_CHECK_MS, schemas.requireUsable(projectId, schema))
 
@@ -59,9 +68,11 @@ export const eventDefinitionRoutes = ({ projectRoute, db, schemas, quotas }: Man
         ),
       }
     }),
-    projectRoute(inferEventSchema, async ({ projectId, body }) => {
+    projectRoute(inferEventSchema, async ({ projectId, body, request }) => {
       const { eventName, sampleSize = DEFAULT_SAMPLE_SIZE } = body
-      const { sampled, schema } = await inferSchemaOf(db.pool, { projectId, eventName, sampleSize })
+      const { sampled, schema } = await runList({ projectId, request, timeoutMs: INFERENCE_MS }, (store) =>
+        inferSchemaOf(store, { projectId, eventName, sampleSize }),
+      )
       if (sampled === 0)
         throw unprocessable('eventName', 'no_events', 'has no stored events to infer a schema from')
       return { body: { eventName, sampled, schema } }

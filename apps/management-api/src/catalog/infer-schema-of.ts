@@ -1,32 +1,33 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AnalyticsQueries } from '@waymark/analytics'
 import { createSchemaInference } from '@waymark/domain/catalog'
-import type { Pool } from 'pg'
-import { type NewestEvent, readEventsBefore } from './catalog-queries.ts'
+import { createReadSize } from '../http/read-size.ts'
 
-/** Events per read. Each may have 32 KiB, and parsing many at once would delay other requests. */
-const CHUNK_ROWS = 5
+/** Maximum events per read. */
+const EVENTS_PER_READ = 100
 
 type Sample = { projectId: string; eventName: string; sampleSize: number }
 
 /** A schema that fits the latest events of a name, and how many events were sampled. */
 export const inferSchemaOf = async (
-  pool: Pool,
+  store: Pick<AnalyticsQueries, 'readEvents'>,
   { projectId, eventName, sampleSize }: Sample,
 ): Promise<{ sampled: number; schema: Record<string, unknown> }> => {
   const inference = createSchemaInference()
   let sampled = 0
-  let last: NewestEvent | undefined
-  while (sampled < sampleSize) {
-    const wanted = Math.min(CHUNK_ROWS, sampleSize - sampled)
-    const events = await readEventsBefore(pool, { projectId, eventName, before: last, limit: wanted })
+  const size = createReadSize(EVENTS_PER_READ)
+  const portion = () => Math.min(size.records(), sampleSize - sampled)
+  for await (const { events } of store.readEvents({ projectId, eventName, portion })) {
+    let bytes = 0
     for (const { properties } of events) {
+      bytes += JSON.stringify(properties).length
       inference.add(properties)
       // One event can take milliseconds, so other requests run in between.
       await nextTurn()
     }
+    size.note(events.length, bytes)
     sampled += events.length
-    last = events.at(-1) ?? last
-    if (events.length < wanted) break
+    if (sampled === sampleSize) break
   }
   return { sampled, schema: inference.schema() }
 }

@@ -1,36 +1,36 @@
-import { type EventQuery, listEvents } from '@waymark/contracts/http/events'
+import {
+  type AnalyticsQueries,
+  type EventPlace,
+  type EventsQuery,
+  type StoredEvent,
+  viewOf,
+} from '@waymark/analytics'
+import { type EventQuery, type EventView, listEvents } from '@waymark/contracts/http/events'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
-import { type EventRow, eventView } from '@waymark/pipeline'
+import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { Route } from '@waymark/service-kit'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { withPresentProfiles } from '../profiles/profile-queries.ts'
-import { cursorOf, type EventCursor, type PlacedEventQuery, readEvents } from './event-queries.ts'
+
+/** Which events to read. All conditions must match. */
+export type EventSearch = Omit<EventsQuery, 'projectId' | 'portion'>
 
 /** A project's events, latest received first. New events do not shift pages. */
-export const eventsRoute = ({ projectRoute, db: { pool }, steadyClock }: ManagementDeps): Route =>
-  projectRoute(listEvents, async ({ projectId, query }) => {
-    const placed = placeQuery(query)
-    const end = steadyClock() + SEARCH_MS
-    let stoppedAt: EventCursor | undefined
-    const { data, last } = await fillPage(query.limit, eventView, async (previous, take) => {
-      const found: EventRow[] = []
-      let next: EventCursor | undefined = previous ? cursorOf(previous) : placed.after
-      do {
-        const read = await readEvents(pool, projectId, placed, next, take - found.length)
-        found.push(...read.events)
-        next = read.next
-      } while (next && found.length < take && steadyClock() < end)
-      if (found.length < take) stoppedAt = next
-      return found
-    })
-    const cursor = last ? cursorOf(last) : stoppedAt
+export const eventsRoute = ({ projectRoute, db: { pool }, runList, steadyClock }: ManagementDeps): Route =>
+  projectRoute(listEvents, async ({ projectId, query, request }) => {
+    const { limit, ...asked } = query
+    const search = readSearch(asked)
+    const end = isSearched(asked) ? steadyClock() + SEARCH_MS : Number.POSITIVE_INFINITY
+    const { data, next } = await runList({ projectId, request }, (store) =>
+      readPage(store, { projectId, ...search }, limit, () => steadyClock() >= end),
+    )
     return {
       body: {
         data: await withPresentProfiles(pool, projectId, data),
-        nextCursor: cursor ? formatCursor(cursor) : null,
+        nextCursor: next ? formatCursor(next) : null,
       },
     }
   })
@@ -38,37 +38,76 @@ export const eventsRoute = ({ projectRoute, db: { pool }, steadyClock }: Managem
 /** How long a page is searched for matching events, in ms. */
 const SEARCH_MS = 2_000
 
+const isSearched = ({ from, to, filters }: Partial<EventQuery>): boolean =>
+  from !== undefined || to !== undefined || filters !== undefined
+
+/** Reads a page of events. When `isOver`, it ends with those that were found. */
+const readPage = async (
+  store: Pick<AnalyticsQueries, 'readEvents'>,
+  query: Omit<EventsQuery, 'portion'>,
+  limit: number,
+  isOver: () => boolean,
+): Promise<{ data: EventView[]; next: EventPlace | undefined }> => {
+  let wanted = 0
+  let next: EventPlace | undefined
+  const portions = store.readEvents({ ...query, portion: () => wanted })
+  const { data, last } = await fillPage(limit, viewOf, async (_, take) => {
+    const found: StoredEvent[] = []
+    next = undefined
+    do {
+      wanted = take - found.length
+      const { value, done } = await portions.next()
+      if (done) return found
+      found.push(...value.events)
+      next = value.next
+    } while (found.length < take && !isOver())
+    return found
+  })
+  return { data, next: last ? placeOf(last) : next }
+}
+
+/** The place of an event in the order of receipt. */
+export const placeOf = ({ receivedAt, eventKey }: StoredEvent): EventPlace => ({
+  receivedAt: Date.parse(receivedAt),
+  eventKey,
+})
+
 const CURSOR = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)_([0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12})$/
 
 /**
- * Reads the parameters of a list of events.
+ * Reads what events a request asks for.
  * @throws AppError unprocessable when the cursor is not one of this list, or a filter or the range cannot be used
  */
-export const placeQuery = ({
+export const readSearch = ({
   cursor,
   from,
   to,
   filters,
-  ...query
-}: Omit<EventQuery, 'limit'> & { limit?: number }): PlacedEventQuery => {
+  eventId,
+  ...equal
+}: Omit<EventQuery, 'limit'>): EventSearch => {
   if (from !== undefined && to !== undefined && dateOfTime(from) >= dateOfTime(to))
     throw unprocessable('from', 'order', 'must be before to', from)
   return {
-    ...query,
-    ...(from !== undefined && { from: dateOfTime(from) }),
-    ...(to !== undefined && { to: dateOfTime(to) }),
-    ...(cursor !== undefined && { after: parseCursor(cursor) }),
+    ...equal,
+    ...(eventId !== undefined && { eventKeys: [eventKeyOf(eventId)] }),
+    ...(from !== undefined && { from: dateOfTime(from).getTime() }),
+    ...(to !== undefined && { to: dateOfTime(to).getTime() }),
+    ...(cursor !== undefined && { below: parseCursor(cursor) }),
     filters: filters === undefined ? [] : readFiltersOfQuery(filters),
   }
 }
 
 /** A cursor as clients get it. */
-export const formatCursor = ({ receivedAt, eventKey }: EventCursor): string =>
-  encodeCursor(`${receivedAt.toISOString()}_${eventKey}`)
+export const formatCursor = ({ receivedAt, eventKey = FIRST_KEY }: EventPlace): string =>
+  encodeCursor(`${new Date(receivedAt).toISOString()}_${eventKey}`)
 
-const parseCursor = (text: string): EventCursor => {
+/** No key is below it, so the place is before all events that were received at the time. */
+const FIRST_KEY = '00000000-0000-0000-0000-000000000000'
+
+const parseCursor = (text: string): EventPlace => {
   const [, receivedAt, eventKey] = CURSOR.exec(decodeCursor(text)) ?? []
-  const time = new Date(receivedAt ?? Number.NaN)
-  if (!eventKey || Number.isNaN(time.getTime())) throw unusableCursor()
+  const time = new Date(receivedAt ?? Number.NaN).getTime()
+  if (!eventKey || Number.isNaN(time)) throw unusableCursor()
   return { receivedAt: time, eventKey }
 }

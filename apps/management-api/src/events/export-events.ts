@@ -1,3 +1,4 @@
+import { type AnalyticsQueries, viewOf } from '@waymark/analytics'
 import { type EventExportFormat, type EventView, exportEvents } from '@waymark/contracts/http/events'
 import {
   EVENT_COLUMNS,
@@ -7,14 +8,11 @@ import {
   writeJsonLines,
   writeParquet,
 } from '@waymark/event-files'
-import { eventView } from '@waymark/pipeline'
-import type { Route } from '@waymark/service-kit'
-import type { Pool } from 'pg'
+import { disconnectSignal, type Route } from '@waymark/service-kit'
 import { createReadSize } from '../http/read-size.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { cursorOf, type PlacedEventQuery, readEvents } from './event-queries.ts'
-import { formatCursor, placeQuery } from './events.ts'
+import { type EventSearch, formatCursor, placeOf, readSearch } from './events.ts'
 
 /** Maximum events per read. */
 const EVENTS_PER_READ = 100
@@ -29,16 +27,13 @@ const MEDIA_TYPES: Record<EventExportFormat, string> = {
 }
 
 /** The events that match, as a stream. */
-export const exportEventsRoute = ({
-  projectRoute,
-  exports,
-  db: { pool },
-  steadyClock,
-}: ManagementDeps): Route =>
+export const exportEventsRoute = ({ projectRoute, exports, analytics, steadyClock }: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
-    exports(async ({ projectId, query: { format, bom, ...query }, allowAgain }) => {
-      const portions = readPortions(pool, projectId, placeQuery(query))
+    exports(async ({ projectId, query, request, allowAgain }) => {
+      const { format, bom, limit, ...search } = query
+      const store = analytics.queriesUntil(disconnectSignal(request))
+      const portions = readPortions(store, projectId, readSearch(search), limit)
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()
       return {
@@ -55,19 +50,19 @@ export const exportEventsRoute = ({
 
 /** The events in portions, which may be empty. */
 async function* readPortions(
-  pool: Pool,
+  store: AnalyticsQueries,
   projectId: string,
-  query: PlacedEventQuery,
+  search: EventSearch,
+  limit = Number.POSITIVE_INFINITY,
 ): AsyncGenerator<Exported[]> {
   const size = createReadSize(EVENTS_PER_READ)
-  let left = query.limit ?? Number.POSITIVE_INFINITY
-  for (let after = query.after; ; ) {
-    const { events, next } = await readEvents(pool, projectId, query, after, Math.min(left, size.records()))
-    yield events.map((row) => ({ ...eventView(row), cursor: formatCursor(cursorOf(row)) }))
+  let left = limit
+  const portion = () => Math.min(left, size.records())
+  for await (const { events } of store.readEvents({ projectId, ...search, portion })) {
+    yield events.map((event) => ({ ...viewOf(event), cursor: formatCursor(placeOf(event)) }))
     size.note(events.length, JSON.stringify(events.map(({ properties }) => properties)).length)
     left -= events.length
-    if (!next || left <= 0) return
-    after = next
+    if (left <= 0) return
   }
 }
 

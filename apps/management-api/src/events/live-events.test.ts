@@ -1,5 +1,5 @@
+import type { EventsQuery, StoredEvent } from '@waymark/analytics'
 import { createMemoryLog, eventually } from '@waymark/testing/unit'
-import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { createLiveEvents, createReader } from './live-events.ts'
 
@@ -69,27 +69,27 @@ describe('a reader of live events', () => {
   })
 })
 
-/** A database with events whose ids are numbers, in the order of their receipt. `refuse` may throw for a statement. */
-const createEvents = (refuse: (text: string) => void) => {
+/** A store with events whose ids are numbers, in the order of their receipt. `refuse` may throw for a query. */
+const createEvents = (refuse: (what: string) => void) => {
   const stored = [0]
-  const rowOf = (n: number) => ({ event_key: `${n}`, event_id: `${n}`, received_at: at(n), timestamp: at(n) })
-  type CountValues = [string, Date, string, Date, string, string[]]
-  const rowsOf = (text: string, values: unknown[]): object[] => {
-    if (text.includes(READ)) return (values[2] as string[]).map((key) => rowOf(Number(key)))
-    if (!text.includes(COUNT)) return stored.slice(-200).map((n) => ({ receivedAt: at(n), eventKey: `${n}` }))
-    const [, before, , after, , known] = values as CountValues
-    const found = stored.filter((n) => at(n) < before && at(n) > after && !known.includes(`${n}`))
-    return [{ dropped: found.length, from: at(found[0] ?? 0), to: at(found.at(-1) ?? 0) }]
+  const placeOf = (n: number) => ({ receivedAt: at(n).getTime(), eventKey: `${n}` })
+  const store = {
+    readPlaces: async function* ({ below, portion }: EventsQuery) {
+      if (below) refuse(COUNT)
+      const found = stored.filter((n) => below === undefined || at(n).getTime() < below.receivedAt)
+      yield { places: found.reverse().slice(0, portion()).map(placeOf), next: undefined }
+    },
+    readEvents: async function* ({ eventKeys = [] }: EventsQuery) {
+      refuse(READ)
+      const numbers = eventKeys.map(Number).sort((one, other) => other - one)
+      const events = numbers.map((n) => ({ eventId: `${n}`, receivedAt: at(n).toISOString() }) as StoredEvent)
+      yield { events, next: undefined }
+    },
   }
-  const query = async (text: string, values: unknown[]) => {
-    refuse(text)
-    const rows = rowsOf(text, values)
-    return { rows: text.includes(READ) || text.includes(COUNT) ? rows : rows.reverse() }
-  }
-  return { pool: { query } as unknown as Pool, stored }
+  return { store, stored }
 }
-const COUNT = 'count(*)'
-const READ = 'unnest'
+const COUNT = 'count'
+const READ = 'read'
 
 describe('events that no poll has read', () => {
   it.each([
@@ -97,14 +97,14 @@ describe('events that no poll has read', () => {
     ['the count again and again', COUNT, [1, 2, 3]],
     ['the first read', READ, [1]],
     ['a read after another', READ, [2]],
-  ])('are reported although %s fails', async (_what, statement, failing) => {
+  ])('are reported although %s fails', async (_what, query, failing) => {
     let calls = 0
-    const { pool, stored } = createEvents((text) => {
-      if (text.includes(statement) && failing.includes(++calls)) throw new Error('away')
+    const { store, stored } = createEvents((what) => {
+      if (what === query && failing.includes(++calls)) throw new Error('away')
     })
-    const reader = await createLiveEvents({ pool, log: createMemoryLog() }).follow('p', {})
+    const reader = await createLiveEvents({ store, log: createMemoryLog() }).follow('p', {})
     stored.push(...Array.from({ length: 450 }, (_, n) => 1 + n))
-    await eventually('a statement has failed', () => calls >= (failing[0] ?? 1))
+    await eventually('a query has failed', () => calls >= (failing[0] ?? 1))
     stored.push(451)
     const ids: number[] = []
     const gaps: unknown[] = []

@@ -1,20 +1,17 @@
+import { type AnalyticsQueries, type PlacedEvent, readEventsAt, viewOf } from '@waymark/analytics'
 import type { LiveEventQuery } from '@waymark/contracts/http/events'
 import type { Log } from '@waymark/contracts/log'
-import { eventView } from '@waymark/pipeline'
-import type { Pool } from 'pg'
 import { createReadSize } from '../http/read-size.ts'
-import {
-  type EventCursor,
-  readEventsAt,
-  readNewestPlaces,
-  type SkippedEvents,
-  skippedEvents,
-} from './event-queries.ts'
 
 /** Pause between two polls of a query, in ms. */
 const POLL_INTERVAL_MS = 700
+/** How long before a poll its events were received at most, in ms: those of a backlog are stored later. */
+const MAX_AGE_MS = 60 * 60 * 1000
 /** The number of newest events that a poll compares with the previous poll. */
 const NEWEST = 200
+/** Skipped events that are counted at most, and places per read. */
+const MAX_SKIPPED = 100_000
+const PLACES_PER_READ = 10_000
 /** Most places that are remembered while polls fail. The count of skipped events is too low when there are more. */
 const MAX_KNOWN = 5_000
 /** Maximum events per read. */
@@ -22,6 +19,9 @@ const EVENTS_PER_READ = 50
 /** Maximum events, and characters of their JSON, in the queue of a reader. The oldest ones are dropped. */
 const MAX_PENDING = 500
 const MAX_PENDING_CHARACTERS = 2 * 1024 * 1024
+
+/** Events that are left out of a stream: how many, and when the first and the last of them were received. */
+export type SkippedEvents = { dropped: number; from: Date; to: Date }
 
 /** A reader of events as they are stored. */
 export type LiveReader = {
@@ -32,19 +32,20 @@ export type LiveReader = {
   close: () => void
 }
 
-type Deps = { pool: Pool; log: Log }
+type Store = Pick<AnalyticsQueries, 'readEvents' | 'readPlaces'>
+type Deps = { store: Store; log: Log }
 
 /**
  * Polls for new events while there are readers, once for all readers with the same query. It sends stored events only,
  * so a list that is read after the stream has started has no gap to the stream.
  */
-export const createLiveEvents = ({ pool, log }: Deps) => {
+export const createLiveEvents = ({ store, log }: Deps) => {
   const tails = new Map<string, Tail>()
   return {
     /** Starts reading. Resolves once every event that is stored from now on will be sent. */
     follow: async (projectId: string, query: LiveEventQuery): Promise<LiveReader> => {
       const key = JSON.stringify([projectId, query.eventName, query.visitorId, query.userId])
-      const tail = tails.get(key) ?? createTail({ pool, log }, projectId, query, () => tails.delete(key))
+      const tail = tails.get(key) ?? createTail({ store, log }, projectId, query, () => tails.delete(key))
       tails.set(key, tail)
       return tail.join()
     },
@@ -61,21 +62,21 @@ type Queue = {
 }
 
 const createTail = (
-  { pool, log }: Deps,
+  { store, log }: Deps,
   projectId: string,
   query: LiveEventQuery,
   onIdle: () => void,
 ): Tail => {
   const readers = new Set<Queue>()
   /** The newest places of the last poll, and those sent by polls since then that failed. */
-  let known: readonly EventCursor[] | undefined
+  let known: readonly PlacedEvent[] | undefined
   /** Whether there may be events that no poll has read and that are not counted yet. */
   let isUncounted = false
   let timer: NodeJS.Timeout | undefined
 
   const poll = async (): Promise<void> => {
-    const asked = { ...query, filters: [] }
-    const newest = await readNewestPlaces(pool, projectId, asked, NEWEST)
+    const asked = { ...query, projectId }
+    const newest = await readNewest(store, asked)
     const fresh = known ? newIn(newest, known) : []
     const before = known
     const oldest = newest.at(-1)
@@ -84,11 +85,11 @@ const createTail = (
     const size = createReadSize(EVENTS_PER_READ)
     for (let start = 0; start < fresh.length; ) {
       const places = fresh.slice(start, start + size.records())
-      const rows = await readEventsAt(pool, projectId, places)
+      const stored = await readEventsAt(store, projectId, places)
       // Shared by all readers.
-      const events = rows.map((row) => ({
-        json: JSON.stringify(eventView(row)),
-        receivedAt: row.received_at,
+      const events = stored.map((event) => ({
+        json: JSON.stringify(viewOf(event)),
+        receivedAt: new Date(event.receivedAt),
       }))
       for (const reader of readers) reader.add(events)
       size.note(
@@ -100,7 +101,7 @@ const createTail = (
       known = [...places, ...(known ?? [])].slice(0, MAX_KNOWN)
     }
     if (isUncounted && before && oldest) {
-      const skipped = await skippedEvents(pool, projectId, asked, { before: oldest, known: before })
+      const skipped = await findSkipped(store, asked, { before: oldest, known: before })
       if (skipped) for (const reader of readers) reader.skip(skipped)
     }
     isUncounted = false
@@ -139,17 +140,55 @@ const createTail = (
   }
 }
 
-const includesPlace = (places: readonly EventCursor[], place: EventCursor | undefined): boolean =>
+type Asked = LiveEventQuery & { projectId: string }
+
+/** The places of the newest events. */
+const readNewest = async (store: Store, asked: Asked): Promise<PlacedEvent[]> => {
+  const newest: PlacedEvent[] = []
+  const receivedFrom = Date.now() - MAX_AGE_MS
+  const portion = () => NEWEST - newest.length
+  for await (const { places } of store.readPlaces({ ...asked, receivedFrom, portion })) {
+    newest.push(...places)
+    if (newest.length === NEWEST) break
+  }
+  return newest
+}
+
+/**
+ * The events that are older than a place, and newer than the oldest of the known places without being one of them. `known`
+ * are the newest places of an earlier time.
+ */
+const findSkipped = async (
+  store: Store,
+  asked: Asked,
+  { before, known }: { before: PlacedEvent; known: readonly PlacedEvent[] },
+): Promise<SkippedEvents | undefined> => {
+  const keys = new Set(known.map(({ eventKey }) => eventKey))
+  const oldest = known.at(-1) ?? { receivedAt: Date.now() - MAX_AGE_MS, eventKey: '' }
+  const isBetween = ({ receivedAt, eventKey }: PlacedEvent): boolean =>
+    receivedAt > oldest.receivedAt || eventKey > oldest.eventKey
+  const times: number[] = []
+  const query = { ...asked, below: before, receivedFrom: oldest.receivedAt, portion: () => PLACES_PER_READ }
+  for await (const { places } of store.readPlaces(query)) {
+    for (const place of places)
+      if (isBetween(place) && !keys.has(place.eventKey)) times.push(place.receivedAt)
+    if (times.length >= MAX_SKIPPED) break
+  }
+  const to = times[0]
+  const from = times.slice(0, MAX_SKIPPED).at(-1)
+  if (from === undefined || to === undefined) return undefined
+  return { dropped: Math.min(times.length, MAX_SKIPPED), from: new Date(from), to: new Date(to) }
+}
+
+const includesPlace = (places: readonly PlacedEvent[], place: PlacedEvent | undefined): boolean =>
   places.some(({ eventKey }) => eventKey === place?.eventKey)
 
 /** The places that were not in the previous poll, the oldest first. */
-const newIn = (newest: readonly EventCursor[], before: readonly EventCursor[]): EventCursor[] => {
+const newIn = (newest: readonly PlacedEvent[], before: readonly PlacedEvent[]): PlacedEvent[] => {
   const keys = new Set(before.map(({ eventKey }) => eventKey))
   // When newer events are erased, older ones move into the range again.
-  const oldest = before.length >= NEWEST ? (before.at(-1)?.receivedAt.getTime() ?? 0) : 0
-  return newest
-    .filter(({ eventKey, receivedAt }) => !keys.has(eventKey) && receivedAt.getTime() >= oldest)
-    .reverse()
+  const oldest = before.length >= NEWEST ? (before.at(-1)?.receivedAt ?? 0) : 0
+  return newest.filter(({ eventKey, receivedAt }) => !keys.has(eventKey) && receivedAt >= oldest).reverse()
 }
 
 /** The queue of a reader, and the reader. */

@@ -18,11 +18,11 @@ const RETRY_MS = 2_000
 /** A project's events as they are stored, as server-sent events. */
 export const streamEventsRoute = ({
   projectRoute,
-  db: { pool },
+  analytics,
   log,
   steadyClock,
-}: Pick<ManagementDeps, 'db' | 'log' | 'steadyClock' | 'projectRoute'>): Route => {
-  const live = createLiveEvents({ pool, log })
+}: Pick<ManagementDeps, 'analytics' | 'log' | 'steadyClock' | 'projectRoute'>): Route => {
+  const live = createLiveEvents({ store: analytics, log })
   return projectRoute(
     streamEvents,
     limitConcurrency(STREAM_LIMITS)(async ({ projectId, query, request, allowAgain }) => {

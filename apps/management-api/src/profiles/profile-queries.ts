@@ -1,7 +1,7 @@
+import { type AnalyticsQueries, viewOf } from '@waymark/analytics'
 import type { ConversionView } from '@waymark/contracts/http/conversions'
 import type { ProfileView, TimelineEntry, Touch } from '@waymark/contracts/http/profile-view'
 import type { Identity } from '@waymark/domain/identity'
-import { EVENT_COLUMNS, type EventRow, eventView } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { UUID_PATTERN } from '../http/validation.ts'
@@ -117,9 +117,11 @@ const END: Place = { at: 'infinity', rank: 3, key: '' }
 type Person = { projectId: string; profileIds: readonly string[]; userIds: readonly string[] }
 type Page = { data: TimelineEntry[]; nextCursor: string | null }
 
+type Stores = { pool: Pool; events: Pick<AnalyticsQueries, 'readEvents'> }
+
 /** The timeline of a person, latest received first. New entries do not shift pages. */
 export const listTimeline = async (
-  pool: Pool,
+  stores: Stores,
   person: Person,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): Promise<Page> => {
@@ -127,13 +129,18 @@ export const listTimeline = async (
   const { data, last } = await fillPage<Placed, TimelineEntry>(
     limit,
     ({ entry }) => entry,
-    (previous, take) => readEntries(pool, person, previous?.place ?? start, take),
+    (previous, take) => readEntries(stores, person, previous?.place ?? start, take),
   )
   return { data, nextCursor: last ? formatCursor(last.place) : null }
 }
 
 /** The first entries below a place, from the first ones of each kind. */
-const readEntries = async (pool: Pool, person: Person, before: Place, take: number): Promise<Placed[]> => {
+const readEntries = async (
+  { pool, events }: Stores,
+  person: Person,
+  before: Place,
+  take: number,
+): Promise<Placed[]> => {
   const read = async <Row extends { at: Date; key: string }>(
     kind: Kind,
     statement: string,
@@ -151,7 +158,7 @@ const readEntries = async (pool: Pool, person: Person, before: Place, take: numb
   }
   const userId = person.userIds[0] ?? null
   const found = await Promise.all([
-    read<EventRow & { at: Date; key: string }>('event', EVENTS, (row) => ({ event: eventView(row) })),
+    readEvents(events, person, before, take),
     read<ConversionRow>('conversion', CONVERSIONS, (row) => ({ conversion: conversionView(row) })),
     read<IdentifyRow>('identify', IDENTIFIES, ({ value }) => ({ identify: { visitorId: value, userId } })),
   ])
@@ -161,23 +168,45 @@ const readEntries = async (pool: Pool, person: Person, before: Place, take: numb
     .slice(0, take)
 }
 
+/** The first events of a person below a place. */
+const readEvents = async (
+  events: Stores['events'],
+  { projectId, profileIds }: Person,
+  before: Place,
+  take: number,
+): Promise<Placed[]> => {
+  const receivedAt = Date.parse(before.at)
+  // An event is the last of the entries that were received at its time.
+  const belowOther = before === END ? undefined : { receivedAt: receivedAt + 1 }
+  const below = before.rank === RANKS.event ? { receivedAt, eventKey: before.key } : belowOther
+  const found: Placed[] = []
+  const portion = () => take - found.length
+  for await (const portions of events.readEvents({ projectId, profileIds, below, portion })) {
+    for (const event of portions.events) {
+      const [at, key] = [event.receivedAt, event.eventKey]
+      found.push({
+        place: { at, rank: RANKS.event, key },
+        entry: { type: 'event', at, event: viewOf(event) },
+      })
+    }
+    if (found.length === take) break
+  }
+  return found
+}
+
 const MAX_KEY = 'g'
 
 // Reads each profile by its index, so the time does not depend on the number of entries. Every key sorts before MAX_KEY.
-const perProfile = (columns: string, table: string, key: string): string => `
+const CONVERSION_KEY = `event_key::text || '_' || selector_id::text`
+const CONVERSIONS = `
   SELECT found.* FROM unnest($2::uuid[]) AS profile (id) CROSS JOIN LATERAL (
-    SELECT ${columns}, received_at AS at, ${key} AS key FROM ${table}
-    WHERE project_id = $1 AND profile_id = profile.id AND received_at <= $3 AND (received_at < $3 OR ${key} < $4 COLLATE "C")
-    ORDER BY received_at DESC, ${key} COLLATE "C" DESC LIMIT $5
+    SELECT selector_id, event_id, event_name, amount::float8 AS amount, currency, quantity, visitor_id, user_id, profile_id,
+      attribution, occurred_at, received_at, received_at AS at, ${CONVERSION_KEY} AS key
+    FROM ingest.conversions
+    WHERE project_id = $1 AND profile_id = profile.id AND received_at <= $3
+      AND (received_at < $3 OR ${CONVERSION_KEY} < $4 COLLATE "C")
+    ORDER BY received_at DESC, ${CONVERSION_KEY} COLLATE "C" DESC LIMIT $5
   ) AS found ORDER BY at DESC, key COLLATE "C" DESC LIMIT $5`
-
-const EVENTS = perProfile(EVENT_COLUMNS, 'ingest.events', 'event_key::text')
-const CONVERSIONS = perProfile(
-  `selector_id, event_id, event_name, amount::float8 AS amount, currency, quantity, visitor_id, user_id, profile_id,
-    attribution, occurred_at, received_at`,
-  'ingest.conversions',
-  `event_key::text || '_' || selector_id::text`,
-)
 const IDENTIFIES = `
   SELECT value, linked_at AS at, linked_by::text AS key FROM ingest.identities
   WHERE project_id = $1 AND profile_id = ANY($2::uuid[]) AND kind = 'visitor' AND linked_at <= $3

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { AnalyticsQueries } from '@waymark/analytics'
 import {
   eraseProfile,
   exportProfile,
@@ -16,7 +17,7 @@ import {
   exportPerson,
   findPerson,
 } from '@waymark/pipeline'
-import type { Platform, Route } from '@waymark/service-kit'
+import { disconnectSignal, type Platform, type Route } from '@waymark/service-kit'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
@@ -38,7 +39,9 @@ export const profileRoutes = ({
   marks,
   purge,
   runQuery,
+  runList,
   steadyClock,
+  analytics,
 }: ManagementDeps): Route[] => [
   projectRoute(listProfiles, async ({ projectId, request, query }) => {
     if (isSearch(query)) {
@@ -54,16 +57,18 @@ export const profileRoutes = ({
   projectRoute(getProfile, async ({ projectId, id }) => ({
     body: requireFound(await readProfile(db.pool, projectId, requireId(id))),
   })),
-  projectRoute(getProfileTimeline, async ({ projectId, id, query }) => {
+  projectRoute(getProfileTimeline, async ({ projectId, id, query, request }) => {
     const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-    return { body: await listTimeline(db.pool, person, query) }
+    const read = (events: AnalyticsQueries) => listTimeline({ pool: db.pool, events }, person, query)
+    return { body: await runList({ projectId, request }, read) }
   }),
   projectRoute(
     exportProfile,
     exports(
-      limitConcurrency(EXPORT_LIMITS)(async ({ projectId, id, allowAgain }) => {
+      limitConcurrency(EXPORT_LIMITS)(async ({ projectId, id, request, allowAgain }) => {
         const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-        return { stream: whileAllowed(exportPerson(db, person), allowAgain, steadyClock) }
+        const events = analytics.queriesUntil(disconnectSignal(request))
+        return { stream: whileAllowed(exportPerson({ db, events }, person), allowAgain, steadyClock) }
       }),
     ),
   ),

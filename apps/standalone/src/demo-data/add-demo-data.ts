@@ -9,12 +9,11 @@ import {
 } from '@waymark/project-config'
 import type { Platform, Scope } from '@waymark/service-kit'
 import type { Demo } from '../demo-file.ts'
-import { hasEvents } from './demo-event-queries.ts'
 import { createDemoRecords } from './records.ts'
 import { resources } from './resources.ts'
 import { createShoppers } from './shop.ts'
 
-type Deps = Pick<Platform, 'db' | 'bus' | 'clock'> & {
+type Deps = Pick<Platform, 'db' | 'analytics' | 'bus' | 'clock'> & {
   /** Whether emails are written to files. Otherwise none is sent to the people of the demo. */
   mailsToFiles: boolean
 }
@@ -25,19 +24,26 @@ const ASSIGNED = 10
 const MAILED = 3
 const POLL_MS = 100
 
+/** Whether a project has events. */
+const hasEvents = async (analytics: Deps['analytics'], projectId: string): Promise<boolean> => {
+  for await (const { places } of analytics.readPlaces({ projectId, portion: () => 1 }))
+    if (places.length > 0) return true
+  return false
+}
+
 /**
  * Adds the demo data once, at the first start or at a later one if that was interrupted. Does nothing if it was
  * removed, or if the project has other events.
  * @throws when a store does not answer; the next start continues
  */
 const addDemoData = async (
-  { db, bus, clock, mailsToFiles }: Deps,
+  { db, analytics, bus, clock, mailsToFiles }: Deps,
   { projectId, baseUrl, apiKey, isNew }: Demo,
   signal: AbortSignal,
 ): Promise<void> => {
   const found = await findDemoData(db, projectId)
   if (found?.completedAt || found?.removedAt) return
-  if (!found && (!isNew || (await hasEvents(db, projectId)))) return
+  if (!found && (!isNew || (await hasEvents(analytics, projectId)))) return
   const data = found ?? (await begin(db, projectId, clock()))
   const api = createApi({ baseUrl, apiKey, projectId, signal })
   const known: Record<string, string> = { ...data.resources }

@@ -30,6 +30,7 @@ export const clickhouseDialect: Dialect = {
   parameters: createParameters,
   events: 'events AS e',
   profiles: 'profiles',
+  ofAnyVersion: 'SETTINGS final = 0',
   materialized: 'AS',
   inlined: 'AS',
   readsTablesOnce: false,

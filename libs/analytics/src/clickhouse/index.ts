@@ -5,7 +5,7 @@ import {
   type ClickHouseSettings,
   createClient,
 } from '@clickhouse/client'
-import type { Bindings } from '../sql/dialect.ts'
+import type { Bindings, QueryOptions } from '../sql/dialect.ts'
 import { createQueries } from '../sql/queries.ts'
 import {
   AnalyticsDataError,
@@ -80,6 +80,9 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
 /** The analytics store in ClickHouse. Its tables must exist: see `migrateClickHouse`. */
 export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore => {
   const client = connect(options)
+  // Connections of their own, because reports may use all others.
+  const lists = connect(options)
+  const clients = { reports: client, lists }
   const limits = {
     max_execution_time: options.queryTimeoutMs / 1_000,
     max_memory_usage: `${options.queryMemoryBytes}`,
@@ -91,11 +94,11 @@ export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore 
     _projectId: string,
     text: string,
     bindings: Bindings,
-    signal?: AbortSignal,
+    { signal, lane = 'reports' }: QueryOptions = {},
   ): Promise<T[]> => {
     signal?.throwIfAborted()
     try {
-      const result = await client.query({
+      const result = await clients[lane].query({
         query: text,
         query_params: bindings,
         format: 'JSONEachRow',
@@ -113,7 +116,9 @@ export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore 
   return {
     ...createWrites(client, writeError),
     ...createQueries({ dialect: clickhouseDialect, query }),
-    close: () => client.close(),
+    close: async () => {
+      await Promise.all([client.close(), lists.close()])
+    },
   }
 }
 

@@ -31,6 +31,7 @@ export const duckdbDialect: Dialect = {
   parameters: createParameters,
   events: 'events AS e',
   profiles: 'profiles',
+  ofAnyVersion: '',
   materialized: 'AS MATERIALIZED',
   inlined: 'AS NOT MATERIALIZED',
   readsTablesOnce: true,

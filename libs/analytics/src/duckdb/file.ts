@@ -6,7 +6,7 @@ import {
   type Release,
   type WorkOwner,
 } from '@waymark/domain/fairness'
-import type { Bindings } from '../sql/dialect.ts'
+import type { Bindings, QueryOptions } from '../sql/dialect.ts'
 import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'
 import { refuseShortened } from './shortened-file-queries.ts'
@@ -44,16 +44,18 @@ export type DuckDBFile = {
    * @throws QueryTimeoutError after `queryTimeoutMs`, including the wait for other queries; the signal's reason when it
    * aborts
    */
-  query<T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal): Promise<T[]>
+  query<T>(projectId: string, text: string, bindings: Bindings, options?: QueryOptions): Promise<T[]>
   /** Waits for running statements and closes the file. */
   close(): Promise<void>
 }
 
 /**
- * Concurrent queries that run until their timeout, and one more that runs for `shortQueryMs`. Each occupies one of the
- * four threads of Node's pool, which other parts of the process need, too.
+ * Concurrent reports that run until their timeout, one more that runs for `shortQueryMs`, and one list of events. Each
+ * occupies a thread of Node's pool, which other parts of the process need, too.
  */
 const LONG_QUERIES_AT_ONCE = 2
+const SHORT_READER = LONG_QUERIES_AT_ONCE
+const LIST_READER = SHORT_READER + 1
 /** Concurrent long queries per tenant, so that other tenants need not wait for them. */
 const LONG_QUERIES_PER_TENANT = 1
 const DEFAULT_SHORT_QUERY_MS = 1_000
@@ -89,6 +91,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
   })
   const short = createFairQueue({ ...queries, capacity: 1 })
   const alone = createFairQueue({ ...queries, capacity: 1 })
+  const lists = createFairQueue({ what: 'lists of events', maxWaitMs: queryTimeoutMs, capacity: 1 })
   const writing = createFairQueue({ what: 'analytics writes', capacity: 1 })
   const freeReaders = Array.from({ length: LONG_QUERIES_AT_ONCE }, (_, reader) => reader)
   const running = createRunningQueries()
@@ -135,7 +138,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
     const runIfShort = async (): Promise<T[] | undefined> => {
       const limit = AbortSignal.timeout(shortQueryMs)
       try {
-        return await run(LONG_QUERIES_AT_ONCE, AbortSignal.any([signal, limit]))
+        return await run(SHORT_READER, AbortSignal.any([signal, limit]))
       } catch (error) {
         if (signal.aborted || !limit.aborted) throw error
         return undefined
@@ -161,6 +164,9 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       freeReaders.push(reader)
     }
   }
+
+  const queryList = <T>(owner: WorkOwner, run: RunQuery<T>, signal: AbortSignal): Promise<T[]> =>
+    lists.run(owner, () => run(LIST_READER, signal), { signal })
 
   /** Runs a query without other long ones, whose memory it needs. Short ones continue beside it. */
   const queryAlone = <T>(owner: WorkOwner, run: RunQuery<T>, signal: AbortSignal): Promise<T[]> =>
@@ -196,7 +202,12 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
         },
         { patient: true },
       ),
-    query: async <T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal) => {
+    query: async <T>(
+      projectId: string,
+      text: string,
+      bindings: Bindings,
+      { signal, lane }: QueryOptions = {},
+    ) => {
       signal?.throwIfAborted()
       const deadline = AbortSignal.timeout(queryTimeoutMs)
       const stop = signal ? AbortSignal.any([signal, deadline]) : deadline
@@ -214,7 +225,8 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       try {
         for (let attempt = 1; ; attempt++) {
           const hadCompany = running.count() > 0
-          const queryIn = attempt === 1 ? queryInTurn : queryAlone
+          const queryReport = attempt === 1 ? queryInTurn : queryAlone
+          const queryIn = lane === 'lists' ? queryList : queryReport
           try {
             return await queryIn(ownerOfProject(projectId), run, stop)
           } catch (error) {
@@ -236,7 +248,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
       }
     },
     close: async () => {
-      await Promise.all([short.close(), long.close(), alone.close(), writing.close()])
+      await Promise.all([short.close(), long.close(), alone.close(), lists.close(), writing.close()])
       file.close()
     },
   }
@@ -315,9 +327,7 @@ const connectTo = async ({ path, memoryBytes, threads }: DuckDBOptions): Promise
     connections.push(writer)
     await migrate(writer)
     await refuseShortened(writer, path)
-    const readers = await Promise.all(
-      Array.from({ length: LONG_QUERIES_AT_ONCE + 1 }, () => instance.connect()),
-    )
+    const readers = await Promise.all(Array.from({ length: LIST_READER + 1 }, () => instance.connect()))
     connections.push(...readers)
     const setMemory = async (part: 'all' | 'queries'): Promise<void> => {
       await writer.run(`SET memory_limit = '${memory[part]}'`)

@@ -31,6 +31,8 @@ export type Dialect = {
   /** The tables, read so that each row counts once. */
   events: string
   profiles: string
+  /** Ends a query whose answer earlier versions of its rows do not change, which makes it faster. */
+  ofAnyVersion: string
   /** Begins a common table expression that is read more than once. */
   materialized: string
   /** Begins a common table expression that is read again at each reference, where that is faster than to keep it. */
@@ -99,6 +101,13 @@ export type Dialect = {
   ): { place: string; join: string; tables: string[] }
 }
 
+export type QueryOptions = {
+  /** Stops the query. */
+  signal?: AbortSignal | undefined
+  /** Lists of events run beside reports, which may take long, and do not wait for them. */
+  lane?: 'reports' | 'lists'
+}
+
 /** Runs queries of a dialect. */
 export type Database = {
   dialect: Dialect
@@ -106,5 +115,5 @@ export type Database = {
    * Returns the rows of a query on a project.
    * @throws QueryTimeoutError when it takes too long, the signal's reason when it aborts
    */
-  query<T>(projectId: string, text: string, bindings: Bindings, signal?: AbortSignal): Promise<T[]>
+  query<T>(projectId: string, text: string, bindings: Bindings, options?: QueryOptions): Promise<T[]>
 }

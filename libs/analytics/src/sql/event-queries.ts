@@ -1,44 +1,115 @@
 import { STORED_COLUMNS, type StoredRow, storedEventOf } from '../rows.ts'
-import type { EventPlace, EventsPortion, EventsQuery } from '../store.ts'
+import type { EventPlace, EventsPortion, EventsQuery, PlacedEvent, PlacesPortion } from '../store.ts'
 import { createConditions, needsTraits } from './condition-queries.ts'
 import type { Database, Dialect, Parameters } from './dialect.ts'
-import { personsOf } from './table-queries.ts'
+import { END, personsOf } from './table-queries.ts'
 
 /** The range of receipts of the first statement, in ms, and how much wider each further one may be. */
 const FIRST_RANGE_MS = 1_000
 const MAX_GROWTH = 16
+/** How long a statement may take, in ms, before the range of the next one becomes narrower. */
+const STATEMENT_MS = 500
+/** Without any event in a range of this length, in ms, the newest receipt of the project is looked up. */
+const IDLE_MS = 60_000
 /** No event was received before this time, in ms. Events that are to be completed have none. */
 const EARLIEST_RECEIPT = 1
+/** The first time that ClickHouse can compare, in ms. */
+const START = Date.UTC(1900)
 
-/**
- * Reads events by ranges of receipt, because both stores skip the parts of a table that have no receipt in a range, but
- * sort by other columns.
- */
+/** Reads events; see `AnalyticsQueries`. */
 export async function* readEvents(
   database: Database,
   query: EventsQuery,
 ): AsyncGenerator<EventsPortion, void, undefined> {
+  for await (const { rows, next } of readRanges<StoredRow>(database, query, storedColumns(database.dialect)))
+    yield { events: rows.map(storedEventOf), next }
+}
+
+/** Reads the places of events; see `AnalyticsQueries`. */
+export async function* readPlaces(
+  database: Database,
+  query: EventsQuery,
+): AsyncGenerator<PlacesPortion, void, undefined> {
+  for await (const { rows, next } of readRanges<PlaceRow>(database, query, []))
+    yield { places: rows.map(placeOf), next }
+}
+
+type PlaceRow = Pick<StoredRow, 'event_key' | 'received_ms'>
+
+const placeOf = (row: PlaceRow): PlacedEvent => ({
+  receivedAt: Number(row.received_ms),
+  eventKey: row.event_key,
+})
+
+const storedColumns = (dialect: Dialect): string[] => [
+  `${dialect.asText('e.profile_id')} AS profile_id`,
+  `${dialect.epochMs('e."time"')} AS time_ms`,
+  ...STORED_COLUMNS.map((column) => `e.${column} AS ${column}`),
+  `${dialect.asText('e.properties')} AS properties`,
+  'e.details AS details',
+]
+
+/**
+ * Reads by ranges of receipt, because both stores skip the parts of a table that have no receipt in a range, but sort by
+ * other columns.
+ */
+async function* readRanges<Row extends PlaceRow>(
+  database: Database,
+  query: EventsQuery,
+  columns: readonly string[],
+): AsyncGenerator<{ rows: Row[]; next: EventPlace | undefined }, void, undefined> {
   const earliest = Math.max(EARLIEST_RECEIPT, query.receivedFrom ?? 0)
   let below: EventPlace | undefined = query.below
-  // An event that is selected by its key is in one range at most.
-  for (let range = query.eventKey === undefined ? FIRST_RANGE_MS : Number.POSITIVE_INFINITY; ; ) {
-    const end = below?.receivedAt ?? Date.now()
+  let mayBeIdle = true
+  // Events that are selected by their keys are few.
+  for (let range = query.eventKeys === undefined ? FIRST_RANGE_MS : Number.POSITIVE_INFINITY; ; ) {
+    const end = Math.min(below?.receivedAt ?? Date.now(), END)
     const from = Math.max(earliest, end - range)
     const limit = query.portion()
-    const rows = await readRange(database, query, { from, below, limit })
+    const startedAt = performance.now()
+    const rows = await readRange<Row>(database, query, columns, { from, below, limit })
+    const growth = Math.min(MAX_GROWTH, STATEMENT_MS / (performance.now() - startedAt))
     const last = rows.at(-1)
     if (last && rows.length === limit) {
-      const lastReceipt = Number(last.received_ms)
-      below = { receivedAt: lastReceipt, eventKey: last.event_key }
+      below = placeOf(last)
       // As dense as this portion, or a wide range would be sorted again for each portion of it.
-      range = Math.min(range, Math.max(FIRST_RANGE_MS, 2 * (end - lastReceipt)))
+      range = Math.min(range, Math.max(FIRST_RANGE_MS, 2 * (end - below.receivedAt)))
     } else {
       below = from > earliest ? { receivedAt: from } : undefined
-      range *= last ? Math.min(MAX_GROWTH, Math.ceil(limit / rows.length)) : MAX_GROWTH
+      range = Math.max(
+        FIRST_RANGE_MS,
+        range * (last ? Math.min(growth, Math.ceil(limit / rows.length)) : growth),
+      )
+      mayBeIdle &&= last === undefined
+      if (mayBeIdle && below && range >= IDLE_MS) {
+        mayBeIdle = false
+        const newest = await findNewestReceipt(database, query.projectId, from)
+        if (newest === undefined || newest < earliest) below = undefined
+        else if (newest < from - range) [below, range] = [{ receivedAt: newest + 1 }, FIRST_RANGE_MS]
+      }
     }
-    yield { events: rows.map(storedEventOf), next: below }
+    yield { rows, next: below }
     if (below === undefined) return
   }
+}
+
+/** When the last event of a project before a time was received, in ms. */
+const findNewestReceipt = async (
+  { dialect, query: run }: Database,
+  projectId: string,
+  before: number,
+): Promise<number | undefined> => {
+  const parameters = dialect.parameters()
+  const [row] = await run<Pick<StoredRow, 'received_ms'>>(
+    projectId,
+    `SELECT ${dialect.epochMs('e.received_at')} AS received_ms FROM ${dialect.events}
+     WHERE e.project_id = ${parameters.projectId(projectId)} AND e.received_at >= ${parameters.time(EARLIEST_RECEIPT)}
+       AND e.received_at < ${parameters.time(before)}
+     ORDER BY e.received_at DESC LIMIT 1 ${dialect.ofAnyVersion}`,
+    parameters.bindings,
+    { lane: 'lists' },
+  )
+  return row && Number(row.received_ms)
 }
 
 type Range = {
@@ -49,25 +120,29 @@ type Range = {
 }
 
 /** The last received events of a range. */
-const readRange = (
+const readRange = <Row>(
   { dialect, query: run }: Database,
   query: EventsQuery,
+  columns: readonly string[],
   { from, below, limit }: Range,
-): Promise<StoredRow[]> => {
+): Promise<Row[]> => {
   const parameters = dialect.parameters()
-  const columns = STORED_COLUMNS.map((column) => `e.${column} AS ${column}`)
   const traits = needsTraits((query.filters ?? []).map(({ property }) => property))
   const project = parameters.projectId(query.projectId)
-  return run<StoredRow>(
+  const selected = [
+    `${dialect.asText('e.event_key')} AS event_key`,
+    `${dialect.epochMs('e.received_at')} AS received_ms`,
+    ...columns,
+  ]
+  return run<Row>(
     query.projectId,
-    `SELECT ${dialect.asText('e.event_key')} AS event_key, ${dialect.asText('e.profile_id')} AS profile_id,
-       ${dialect.epochMs('e.received_at')} AS received_ms, ${dialect.epochMs('e."time"')} AS time_ms,
-       ${columns.join(', ')}, ${dialect.asText('e.properties')} AS properties, e.details AS details
+    `SELECT ${selected.join(', ')}
      FROM ${dialect.events} ${traits ? personsOf(dialect, query.projectId, parameters) : ''}
      WHERE e.project_id = ${project} AND NOT e.erased AND e.received_at >= ${parameters.time(from)}
        AND ${[...conditionsOf(dialect, query, parameters), ...placeBelow(dialect, below, parameters)].join(' AND ')}
      ORDER BY e.received_at DESC, ${dialect.sortable('e.event_key')} DESC LIMIT ${limit}`,
     parameters.bindings,
+    { lane: 'lists' },
   )
 }
 
@@ -79,24 +154,24 @@ const conditionsOf = (dialect: Dialect, query: EventsQuery, parameters: Paramete
   equal('event_name', query.eventName)
   equal('visitor_id', query.visitorId)
   equal('user_id', query.userId)
-  if (query.eventKey !== undefined) conditions.push(`e.event_key = ${parameters.uuid(query.eventKey)}`)
-  if (query.profileIds)
-    conditions.push(
-      query.profileIds.length === 0
-        ? 'false'
-        : dialect.isOneOf(
-            'e.profile_id',
-            query.profileIds.map((id) => parameters.uuid(id)),
-          ),
-    )
-  if (query.from !== undefined) conditions.push(`e."time" >= ${parameters.time(query.from)}`)
-  if (query.to !== undefined) conditions.push(`e."time" < ${parameters.time(query.to)}`)
+  const isOneOf = (column: string, ids: readonly string[] | undefined): void => {
+    if (ids === undefined) return
+    const others = ids.map((id) => parameters.uuid(id))
+    conditions.push(others.length === 0 ? 'false' : dialect.isOneOf(`e.${column}`, others))
+  }
+  isOneOf('event_key', query.eventKeys)
+  isOneOf('profile_id', query.profileIds)
+  if (query.from !== undefined) conditions.push(`e."time" >= ${parameters.time(storable(query.from))}`)
+  if (query.to !== undefined) conditions.push(`e."time" < ${parameters.time(storable(query.to))}`)
   return conditions
 }
 
+/** A time that both stores can compare. No event has an earlier or a later one. */
+const storable = (ms: number): number => Math.min(Math.max(ms, START), END)
+
 const placeBelow = (dialect: Dialect, below: EventPlace | undefined, parameters: Parameters): string[] => {
   if (below === undefined) return []
-  const time = parameters.time(below.receivedAt)
+  const time = parameters.time(storable(below.receivedAt))
   if (below.eventKey === undefined) return [`e.received_at < ${time}`]
   const key = dialect.sortable(parameters.uuid(below.eventKey))
   return [

@@ -1,6 +1,6 @@
 import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
 import type { Database } from './dialect.ts'
-import { readEvents } from './event-queries.ts'
+import { readEvents, readPlaces } from './event-queries.ts'
 import { measureFunnel } from './funnel-queries.ts'
 import { measurePaths } from './path-queries.ts'
 import { countByPerson } from './person-count-queries.ts'
@@ -19,7 +19,8 @@ export const createQueries = (
   queriesUntil: (signal) =>
     queriesOf({
       dialect: database.dialect,
-      query: (projectId, text, bindings) => database.query(projectId, text, bindings, signal),
+      query: (projectId, text, bindings, options) =>
+        database.query(projectId, text, bindings, { ...options, signal }),
     }),
 })
 
@@ -37,4 +38,5 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   measureSegment: (query) => measureSegment(database, query),
   countByPerson: (query) => countByPerson(database, query),
   readEvents: (query) => readEvents(database, query),
+  readPlaces: (query) => readPlaces(database, query),
 })

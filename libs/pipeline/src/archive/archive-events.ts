@@ -1,3 +1,4 @@
+import { type AnalyticsQueries, readEventsAt, viewOf } from '@waymark/analytics'
 import type { EventView } from '@waymark/contracts/http/events'
 import type { Log } from '@waymark/contracts/log'
 import type { Database } from '@waymark/database'
@@ -9,7 +10,6 @@ import {
   writeJsonLines,
   writeParquet,
 } from '@waymark/event-files'
-import { eventView } from '../stored-events/index.ts'
 import { newRange, noteEvent, putFile, putManifest, removeAttempts } from './archive-file.ts'
 import {
   beginFile,
@@ -19,7 +19,7 @@ import {
   HOUR_MS,
   type NewFile,
   postponeFile,
-  readFileEvents,
+  readFilePlaces,
   releaseFile,
   resumeFile,
   setWritten,
@@ -41,6 +41,8 @@ const COLUMNS: EventColumns<ArchivedEvent> = { projectId: 'text', ...EVENT_COLUM
 
 export type ArchiverDeps = {
   db: Database
+  /** Has the events. */
+  events: Pick<AnalyticsQueries, 'readEvents'>
   store: FileStore
   format: ArchiveFormat
   log: Pick<Log, 'warn'>
@@ -67,6 +69,7 @@ export type ArchiverDeps = {
  */
 export const createArchiver = ({
   db,
+  events,
   store,
   format,
   log,
@@ -77,14 +80,19 @@ export const createArchiver = ({
 }: ArchiverDeps) => {
   const write = async (file: ClaimedFile, signal: AbortSignal): Promise<NewFile | undefined> => {
     const range = newRange()
-    async function* events(): AsyncGenerator<ArchivedEvent[]> {
-      for await (const rows of readFileEvents(db.pool, file, EVENTS_PER_READ)) {
-        for (const { received_at, profile_id } of rows) noteEvent(range, received_at, profile_id)
-        yield rows.map((row) => ({ projectId: file.projectId, ...eventView(row) }))
+    const { projectId } = file
+    async function* portions(): AsyncGenerator<ArchivedEvent[]> {
+      for await (const places of readFilePlaces(db.pool, file, EVENTS_PER_READ)) {
+        const found = await readEventsAt(events, projectId, places)
+        // Erased ones are not queued, so the consumer has yet to write those that are missing.
+        if (found.length < places.length)
+          throw new Error(`${places.length - found.length} queued events are not in the event store yet`)
+        for (const { receivedAt, profileId } of found) noteEvent(range, new Date(receivedAt), profileId)
+        yield found.map((event) => ({ projectId, ...viewOf(event) }))
       }
     }
     const pieces =
-      file.format === 'parquet' ? writeParquet(COLUMNS, events()) : gzip(writeJsonLines(events()))
+      file.format === 'parquet' ? writeParquet(COLUMNS, portions()) : gzip(writeJsonLines(portions()))
     return putFile(store, file, pieces, range, signal)
   }
 

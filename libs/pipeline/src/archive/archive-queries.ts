@@ -1,10 +1,11 @@
+import type { AnalyticsQueries, PlacedEvent } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { bulkColumns, type Database } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { ClientBase, Pool } from 'pg'
 import { NIL, v7 as uuidv7 } from 'uuid'
 import type { ArchivedUntil } from '../retention/index.ts'
-import { EVENT_COLUMNS, type EventPlace, type EventRow, placeBefore } from '../stored-events/index.ts'
+import { type EventPlace, placeBefore } from '../stored-events/index.ts'
 
 const RETRY_SECONDS = 30
 const MAX_RETRY_SECONDS = 10 * 60
@@ -150,38 +151,42 @@ export const beginFile = (
     return fileOf(row)
   })
 
-// The places are found first, by their index, so that a portion costs the same for any number of remaining rows.
-const READ = `
-  WITH places AS MATERIALIZED (
-    SELECT received_at, event_key FROM ingest.archive_queue
-    WHERE file_id = $1 AND project_id = $2 AND received_at >= $3 AND received_at < $3 + interval '1 hour'
-      AND received_at >= $4 AND (received_at, event_key) > ($4, $5)
-    ORDER BY received_at, event_key LIMIT $6
-  )
-  SELECT places.received_at AS place_at, places.event_key AS place_key, ${EVENT_COLUMNS.split(',')
-    .map((column) => `e.${column.trim()}`)
-    .join(', ')}
-  FROM places LEFT JOIN ingest.events e
-    ON e.project_id = $2 AND e.received_at = places.received_at AND e.event_key = places.event_key
-  ORDER BY places.received_at, places.event_key`
+const READ_PLACES = `
+  SELECT received_at AS at, event_key AS key FROM ingest.archive_queue
+  WHERE file_id = $1 AND project_id = $2 AND received_at >= $3 AND received_at < $3 + interval '1 hour'
+    AND received_at >= $4 AND (received_at, event_key) > ($4, $5)
+  ORDER BY received_at, event_key LIMIT $6`
 
-/** `event_key` is null where the event was erased. */
-type PlaceRow = EventRow & { place_at: Date; place_key: string }
-
-/** The events of a file in the order of their receipt, `portion` at a time. Those that were erased are not among them. */
-export async function* readFileEvents(
+/** The places of the events of a file in the order of their receipt, `portion` at a time. */
+export async function* readFilePlaces(
   pool: Pool,
   { id, projectId, hour }: ClaimedFile,
   portion: number,
-): AsyncGenerator<EventRow[]> {
+): AsyncGenerator<PlacedEvent[]> {
   for (let after: EventPlace = placeBefore(hour); ; ) {
-    const { rows } = await pool.query<PlaceRow>(READ, [id, projectId, hour, after.at, after.key, portion])
-    const events = rows.filter((row) => row.event_key !== null)
-    if (events.length > 0) yield events
+    const values = [id, projectId, hour, after.at, after.key, portion]
+    const { rows } = await pool.query<EventPlace>(READ_PLACES, values)
+    if (rows.length > 0) yield rows.map(({ at, key }) => ({ receivedAt: at.getTime(), eventKey: key }))
     const last = rows.at(-1)
     if (!last || rows.length < portion) return
-    after = { at: last.place_at, key: last.place_key }
+    after = last
   }
+}
+
+const DEQUEUE = `
+  DELETE FROM ingest.archive_queue USING unnest($2::timestamptz[], $3::uuid[]) AS gone (received_at, event_key)
+  WHERE archive_queue.project_id = $1
+    AND archive_queue.received_at = gone.received_at AND archive_queue.event_key = gone.event_key`
+
+/** Takes events off the queue before they are erased. The archive waits for events that are queued and not stored yet. */
+export const dequeueErased = async (
+  client: ClientBase | Pool,
+  projectId: string,
+  places: readonly PlacedEvent[],
+): Promise<void> => {
+  const times = places.map(({ receivedAt }) => new Date(receivedAt))
+  const keys = places.map(({ eventKey }) => eventKey)
+  await client.query(DEQUEUE, [projectId, times, keys])
 }
 
 const SET_WRITTEN = `
@@ -334,42 +339,45 @@ export const HOUR_MS = 60 * 60 * 1000
 const LIST_PROJECTS = `
   SELECT project_id AS "projectId", min(hour) AS first, max(hour) AS last FROM ingest.archive_files
   WHERE finished_at IS NOT NULL GROUP BY project_id ORDER BY project_id`
-// An hour without files may have stored events.
-const NEXT_HOUR = `
-  SELECT least((
-    SELECT hour FROM ingest.archive_files WHERE project_id = $1 AND hour >= $2 AND finished_at IS NOT NULL
-    ORDER BY hour LIMIT 1
-  ), (
-    SELECT date_trunc('hour', received_at, 'UTC') FROM ingest.events WHERE project_id = $1 AND received_at >= $2
-    ORDER BY received_at LIMIT 1
-  )) AS hour`
-// In one statement, because events leave the queue when their file is finished.
-const COUNT_HOUR = `
-  SELECT (
-    SELECT coalesce(sum(events), 0) FROM ingest.archive_files
-    WHERE project_id = $1 AND hour = $2 AND finished_at IS NOT NULL
-  )::float8 AS archived, (
-    SELECT count(*) FROM ingest.events e
-    WHERE e.project_id = $1 AND e.received_at >= $2 AND e.received_at < $2::timestamptz + interval '1 hour'
-      AND NOT EXISTS (
-        SELECT FROM ingest.archive_queue q
-        WHERE q.project_id = e.project_id AND q.received_at = e.received_at AND q.event_key = e.event_key
-      )
-  )::float8 AS stored`
+const COUNT_HOURS = `
+  SELECT hour, coalesce(archived, 0)::float8 AS archived, coalesce(queued, 0)::float8 AS queued
+  FROM (
+    SELECT hour, sum(events) AS archived FROM ingest.archive_files
+    WHERE project_id = $1 AND finished_at IS NOT NULL GROUP BY hour
+  ) AS files FULL JOIN (
+    SELECT date_trunc('hour', received_at, 'UTC') AS hour, count(*) AS queued FROM ingest.archive_queue
+    WHERE project_id = $1 GROUP BY 1
+  ) AS queue USING (hour)`
+/** Places of events per read. */
+const PLACES_PER_READ = 10_000
 
 /**
  * For each project that has files and each hour from the first to the last of them: the events in files, and those in the
- * database that are not queued. Hours without either are left out. One statement counts one hour.
+ * event store that are not queued. Hours without either are left out.
  */
-export async function* countHours(pool: Pool): AsyncGenerator<HourCount> {
+export async function* countHours(
+  pool: Pool,
+  events: Pick<AnalyticsQueries, 'readPlaces'>,
+): AsyncGenerator<HourCount> {
   const { rows: projects } = await pool.query<{ projectId: string; first: Date; last: Date }>(LIST_PROJECTS)
-  for (const { projectId, first, last } of projects)
-    for (let from = first; from <= last; ) {
-      const { rows: found } = await pool.query<{ hour: Date | null }>(NEXT_HOUR, [projectId, from])
-      const hour = found[0]?.hour
-      if (!hour || hour > last) break
-      const { rows } = await pool.query<Pick<HourCount, 'archived' | 'stored'>>(COUNT_HOUR, [projectId, hour])
-      if (rows[0]) yield { projectId, hour, ...rows[0] }
-      from = new Date(hour.getTime() + HOUR_MS)
+  for (const { projectId, first, last } of projects) {
+    const stored = new Map<number, number>()
+    const range = { receivedFrom: first.getTime(), below: { receivedAt: last.getTime() + HOUR_MS } }
+    for await (const { places } of events.readPlaces({ projectId, ...range, portion: () => PLACES_PER_READ }))
+      for (const { receivedAt } of places) {
+        const hour = receivedAt - (receivedAt % HOUR_MS)
+        stored.set(hour, (stored.get(hour) ?? 0) + 1)
+      }
+    const { rows } = await pool.query<{ hour: Date; archived: number; queued: number }>(COUNT_HOURS, [
+      projectId,
+    ])
+    const files = new Map(rows.map((row) => [row.hour.getTime(), row]))
+    for (const hour of [...new Set([...stored.keys(), ...files.keys()])].sort((a, b) => a - b)) {
+      const { archived = 0, queued = 0 } = files.get(hour) ?? {}
+      const count = { archived, stored: (stored.get(hour) ?? 0) - queued }
+      const isBetween = hour >= first.getTime() && hour <= last.getTime()
+      if (isBetween && (count.archived > 0 || count.stored > 0))
+        yield { projectId, hour: new Date(hour), ...count }
     }
+  }
 }

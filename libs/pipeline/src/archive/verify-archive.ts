@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
+import type { AnalyticsQueries } from '@waymark/analytics'
 import { countParquetRows, type FileStore, readGzippedLines } from '@waymark/event-files'
 import type { Pool } from 'pg'
 import { manifestName, manifestOf } from './archive-file.ts'
@@ -27,19 +28,23 @@ const DATA_FILE = /\.(?:parquet|jsonl\.gz)$/
 const MANIFEST = /\.manifest\.json$/
 
 /**
- * Compares the archive with the database: each file with its manifest, its size, its hash and its number of events, and
+ * Compares the archive with the database and the event store: each file with its manifest, its size, its hash and its number of events, and
  * the events of each hour with those that are stored. Reads files as streams, and counts one hour at a time. Files that no
  * manifest names are problems where a reader of the archive would take them for data; `others` has the rest of them.
  */
-export const verifyArchive = async (pool: Pool, store: FileStore): Promise<ArchiveCheck> => {
+export const verifyArchive = async (
+  pool: Pool,
+  store: FileStore,
+  events: Pick<AnalyticsQueries, 'readPlaces'>,
+): Promise<ArchiveCheck> => {
   const problems: ArchiveProblem[] = []
   let files = 0
-  let events = 0
+  let archived = 0
   for await (const listed of listFinishedFiles(pool)) {
     const { file, problem } = await checkFile(pool, store, listed)
     if (!file?.written) continue
     files++
-    events += file.written.events
+    archived += file.written.events
     if (problem) problems.push(problem)
   }
   const others: string[] = []
@@ -49,8 +54,8 @@ export const verifyArchive = async (pool: Pool, store: FileStore): Promise<Archi
     else others.push(file)
   }
   const hours: HourCount[] = []
-  for await (const hour of countHours(pool)) if (hour.archived !== hour.stored) hours.push(hour)
-  return { files, events, problems, others, hours }
+  for await (const hour of countHours(pool, events)) if (hour.archived !== hour.stored) hours.push(hour)
+  return { files, events: archived, problems, others, hours }
 }
 
 /** Checks a file again when it was rewritten or removed meanwhile. */

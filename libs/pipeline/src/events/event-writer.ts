@@ -3,7 +3,7 @@ import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Database } from '@waymark/database'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
-import { queueForArchive } from '../archive/index.ts'
+import { dequeueErased, queueForArchive } from '../archive/index.ts'
 import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
@@ -44,6 +44,13 @@ export const createEventWriter = ({
 }: EventWriterDeps) => {
   const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
+    for (const [projectId, ofProject] of Map.groupBy(events, (event) => event.projectId)) {
+      const placeOf = (event: EnrichedEvent) => ({
+        receivedAt: Date.parse(event.receivedAt),
+        eventKey: keyOfEvent(event).eventKey,
+      })
+      await dequeueErased(db.pool, projectId, ofProject.map(placeOf))
+    }
     await analytics.eraseEvents(events.map(keyOfEvent))
   }
 
@@ -53,12 +60,15 @@ export const createEventWriter = ({
     const configs = await configsOf(projectConfigs, events)
     const countedEvents: CountedEvents = (projectId) =>
       configs.get(projectId)?.decisions.countedEvents ?? NONE
+    const isKept = keptBy(configs, Date.now())
     const { kept, erased, stored, added } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
       const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
       await queueForArchive(
         client,
-        [...added].filter(({ projectId }) => configs.get(projectId)?.settings.archiveEvents === true),
+        [...added].filter(
+          (event) => configs.get(event.projectId)?.settings.archiveEvents === true && isKept(event),
+        ),
       )
       await alongside?.(client, sorted.kept)
       const repeats = sorted.kept.filter((event) => !added.has(event))
@@ -70,7 +80,7 @@ export const createEventWriter = ({
     })
     onStored([...added])
     // Repeats too, as they are stored, because the analytics store may lack them after a failure or a crash.
-    await analytics.storeEvents(stored.filter(keptBy(configs, Date.now())), { onAllReplicas })
+    await analytics.storeEvents(stored.filter(isKept), { onAllReplicas })
     // An erasure may have run between the two writes, or through this store only before a crash.
     const written = [...kept, ...stored]
     const late = await findErased(db.pool, written.map(aboutEvent))

@@ -1,6 +1,7 @@
 import type { Database } from '@waymark/database'
 import { comparableAddress } from '@waymark/domain/email'
 import type { PoolClient } from 'pg'
+import { findClickIds, type PersonEvents } from './person-events.ts'
 import {
   bindPerson,
   type PersonalData,
@@ -45,15 +46,18 @@ export const findPerson = async (
   return { projectId, profileIds, visitorIds, userIds, addresses, erasedAt: new Date() }
 }
 
+type ExportDeps = { db: Pick<Database, 'pool'>; events: PersonEvents }
+
 /**
- * Exports all data of a person as pieces of one JSON object, with an array for each kind of data. Reads one snapshot, a
- * hundred rows at a time, and holds a connection until it ends.
+ * Exports all data of a person as pieces of one JSON object, with an array for each kind of data. Reads one snapshot of
+ * the primary database, a hundred rows at a time, and holds a connection until it ends.
  */
 export async function* exportPerson(
-  { pool }: Pick<Database, 'pool'>,
+  { db: { pool }, events }: ExportDeps,
   person: PersonParameters,
   data: readonly PersonalData[] = personalData,
 ): AsyncGenerator<string, void, undefined> {
+  const parameters = { ...person, clickIds: await findClickIds(events, person) }
   const client = await pool.connect()
   let broken = true
   try {
@@ -63,7 +67,9 @@ export async function* exportPerson(
       if (read === undefined) continue
       yield `,${JSON.stringify(name)}:[`
       let first = true
-      for await (const row of rowsOf(client, bindPerson(read, person))) {
+      const rows =
+        typeof read === 'string' ? rowsOf(client, bindPerson(read, parameters)) : read(events, person)
+      for await (const row of rows) {
         yield `${first ? '' : ','}${JSON.stringify(row)}`
         first = false
       }

@@ -3,24 +3,27 @@ import type { ClientBase } from 'pg'
 import { assignedCouponKeys } from '../coupons/index.ts'
 import { personCacheKey } from '../decisions/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
+import { type PersonEvents, readPersonEvents } from './person-events.ts'
 import type { PurgeDeps } from './purge-queries.ts'
 import {
   purgeAnalyticsProfiles,
+  purgeArchiveQueue,
   purgeDeadLetters,
   purgeEmailDeliveries,
   purgeEvents,
+  purgeOldEvents,
   purgeSuppressionDetails,
 } from './purge-queries.ts'
 
 /**
  * One kind of stored personal data. Statements may use the parameters `{projectId}`, `{profileIds}`, `{visitorIds}`,
- * `{userIds}` and, to read, `{addresses}` or, to erase, `{erasedAt}`.
+ * `{userIds}`, `{clickIds}` and, to read, `{addresses}` or, to erase, `{erasedAt}`.
  */
 export type PersonalData = {
   /** Its name in an export, such as `conversions`. */
   name: string
   /** Selects the data of a person for the export. Columns become members in camel case. */
-  read?: string
+  read?: string | ((store: PersonEvents, person: PersonParameters) => AsyncIterable<object>)
   /**
    * Deletes or anonymizes about a thousand rows and returns their number. It is called again until that is 0. Rows with a
    * visitor or user id must be limited by `{erasedAt}`, because a new person may have the same id.
@@ -33,12 +36,6 @@ export type PersonalData = {
 /** Whether an event in JSON belongs to the person, by its user id if it has one, else by its visitor id. */
 const isAbout = (event: string): string =>
   `(${event}->>'userId' = ANY({userIds}) OR (${event}->>'userId' IS NULL AND ${event}->>'visitorId' = ANY({visitorIds})))`
-
-const EVENTS_OF_PERSON = 'ingest.events WHERE project_id = {projectId} AND profile_id = ANY({profileIds})'
-/** Clicks in the events of a person. Clients may send any text as a click id. */
-const CLICKS_OF_PERSON = `
-  SELECT CASE WHEN named.id ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' THEN named.id::uuid END
-  FROM (SELECT DISTINCT context #>> '{shortLink,clickId}' AS id FROM ${EVENTS_OF_PERSON}) AS named`
 
 /** SQL of a redemption in a stored answer without its person. */
 const anonymousRedemption = (redemption: string): string => `(${redemption}) - 'items' || jsonb_build_object(
@@ -78,7 +75,7 @@ export const personalData: readonly PersonalData[] = [
         SELECT id FROM webhook.deliveries WHERE project_id = {projectId} AND profile_id = ANY({profileIds})
         UNION ALL
         SELECT d.id FROM webhook.webhooks w
-        JOIN webhook.deliveries d ON d.webhook_id = w.id AND d.topic = 'link.clicked' AND d.message_key IN (${CLICKS_OF_PERSON})
+        JOIN webhook.deliveries d ON d.webhook_id = w.id AND d.topic = 'link.clicked' AND d.message_key = ANY({clickIds})
         WHERE w.project_id = {projectId}
         LIMIT 1000)`,
   },
@@ -86,19 +83,19 @@ export const personalData: readonly PersonalData[] = [
     name: 'clicks',
     read: `SELECT id, link_id, clicked_at, ip, user_agent, browser, os, device, country, referrer, referrer_host, bot, prefetch,
         variant
-      FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})`,
+      FROM link.clicks WHERE project_id = {projectId} AND id = ANY({clickIds})`,
     // Before the events, which are the only link from a person to clicks.
     purge: `UPDATE link.clicks SET ip = NULL, user_agent = NULL, referrer = NULL WHERE id IN (
-        SELECT id FROM link.clicks WHERE project_id = {projectId} AND id IN (${CLICKS_OF_PERSON})
+        SELECT id FROM link.clicks WHERE project_id = {projectId} AND id = ANY({clickIds})
           AND (ip IS NOT NULL OR user_agent IS NOT NULL OR referrer IS NOT NULL) LIMIT 1000)`,
   },
+  { name: 'archiveQueue', purge: purgeArchiveQueue },
   {
     name: 'events',
-    read: `SELECT event_id, event_name, visitor_id, user_id, session_id, properties, client_timestamp, received_at,
-        "timestamp", profile_id, short_link_id, short_link_code, click_ids, warnings, context
-      FROM ${EVENTS_OF_PERSON}`,
+    read: readPersonEvents,
     purge: purgeEvents,
   },
+  { name: 'oldEvents', purge: purgeOldEvents },
   {
     name: 'conversions',
     read: `SELECT selector_id, event_id, event_name, amount::float8 AS amount, currency, quantity, visitor_id, user_id,
@@ -253,6 +250,8 @@ export const personalData: readonly PersonalData[] = [
 
 /** The parameters of statements on personal data. */
 export type PersonParameters = Omit<ErasureJob, 'id'> & {
+  /** Of clicks that led to events of the person. */
+  clickIds?: string[]
   /** Of their profiles and of emails to them, in canonical form. Erasures read them where they need them. */
   addresses?: string[]
 }
@@ -263,6 +262,7 @@ const TYPES = {
   visitorIds: 'text[]',
   userIds: 'text[]',
   addresses: 'text[]',
+  clickIds: 'uuid[]',
   erasedAt: 'timestamptz',
 } as const
 
@@ -271,7 +271,7 @@ export const bindPerson = (text: string, person: PersonParameters): { text: stri
   const values: unknown[] = []
   const places = new Map<string, string>()
   const bound = text.replace(
-    /\{(projectId|profileIds|visitorIds|userIds|addresses|erasedAt)\}/g,
+    /\{(projectId|profileIds|visitorIds|userIds|addresses|clickIds|erasedAt)\}/g,
     (_, name: keyof typeof TYPES) => {
       const place = places.get(name) ?? `$${values.push(person[name])}::${TYPES[name]}`
       places.set(name, place)

@@ -1,19 +1,50 @@
-import type { AnalyticsWrites } from '@waymark/analytics'
+import type { AnalyticsQueries, AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
 import { comparableAddress } from '@waymark/domain/email'
 import type { ClientBase } from 'pg'
+import { dequeueErased } from '../archive/index.ts'
 import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
 
 /** The stores of a purge. */
 export type PurgeDeps = {
   db: Database
-  analytics: Pick<AnalyticsWrites, 'eraseEvents' | 'eraseProfiles'>
+  analytics: Pick<AnalyticsWrites, 'eraseEvents' | 'eraseProfiles'> &
+    Pick<AnalyticsQueries, 'readEvents' | 'readPlaces'>
   /** Deletes the copies of the messages of deliveries, where this process keeps any. It is idempotent. */
   deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
 }
 
 const ROWS = 1_000
+
+/** Takes all events of a person off the queue of the archive, before they are erased. */
+export const purgeArchiveQueue = async (
+  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  client: ClientBase,
+  { projectId, profileIds }: ErasureJob,
+): Promise<number> => {
+  for await (const { places } of analytics.readPlaces({ projectId, profileIds, portion: () => ROWS }))
+    await dequeueErased(client, projectId, places)
+  return 0
+}
+
+/**
+ * Erases up to a thousand events of a person in the analytics store. Their ids are kept in the primary database, so that an
+ * event that is sent again is not stored.
+ */
+export const purgeEvents = async (
+  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  _client: ClientBase,
+  { projectId, profileIds }: ErasureJob,
+): Promise<number> => {
+  for await (const { places } of analytics.readPlaces({ projectId, profileIds, portion: () => ROWS })) {
+    if (places.length === 0) continue
+    await analytics.eraseEvents(places.map(({ eventKey }) => ({ projectId, eventKey })))
+    return places.length
+  }
+  return 0
+}
+
 const FIND_EVENTS = `
   SELECT received_at, event_key FROM ingest.events WHERE project_id = $1 AND profile_id = ANY($2::uuid[]) LIMIT ${ROWS}`
 const DELETE_EVENTS = `
@@ -21,10 +52,10 @@ const DELETE_EVENTS = `
   WHERE events.project_id = $1 AND events.received_at = gone.received_at AND events.event_key = gone.event_key`
 
 /**
- * Erases up to a thousand events of a person, first in the analytics store, because the primary database is needed to find
- * them. Their ids are kept, so that an event that is sent again is not stored.
+ * Erases up to a thousand events of a person in both stores, as found in the primary database: those of an earlier version
+ * may be in the analytics store without a place.
  */
-export const purgeEvents = async (
+export const purgeOldEvents = async (
   { analytics }: Pick<PurgeDeps, 'analytics'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
@@ -34,6 +65,11 @@ export const purgeEvents = async (
     profileIds,
   ])
   if (rows.length === 0) return 0
+  const places = rows.map(({ received_at, event_key }) => ({
+    receivedAt: received_at.getTime(),
+    eventKey: event_key,
+  }))
+  await dequeueErased(client, projectId, places)
   await analytics.eraseEvents(rows.map(({ event_key }) => ({ projectId, eventKey: event_key })))
   const times = rows.map(({ received_at }) => received_at)
   const keys = rows.map(({ event_key }) => event_key)

@@ -1,7 +1,13 @@
 import type { Cache } from '@waymark/cache'
 import type { ClientBase } from 'pg'
 import { deleteErasureJob, type ErasureJob, findErasureJobs, lockErasureJob } from './erasure-job-queries.ts'
-import { bindPerson, type PersonalData, personalData } from './personal-data-queries.ts'
+import { findClickIds } from './person-events.ts'
+import {
+  bindPerson,
+  type PersonalData,
+  type PersonParameters,
+  personalData,
+} from './personal-data-queries.ts'
 import type { PurgeDeps } from './purge-queries.ts'
 
 type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
@@ -11,18 +17,25 @@ type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
  * kept until it is done, and every step is idempotent.
  */
 export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps) => {
-  const runStep = (job: ErasureJob, purge: NonNullable<PersonalData['purge']>): Promise<number | 'busy'> =>
+  const runStep = (
+    job: ErasureJob,
+    purge: NonNullable<PersonalData['purge']>,
+    clickIds: string[],
+  ): Promise<number | 'busy'> =>
     deps.db.transaction(async (client) => {
       if (!(await lockErasureJob(client, job))) return 'busy'
-      return typeof purge === 'string' ? runStatement(client, purge, job) : purge(deps, client, job)
+      if (typeof purge !== 'string') return purge(deps, client, job)
+      return runStatement(client, purge, { ...job, clickIds })
     })
 
   /** Returns true when nothing is left, and false when it was stopped or another process has the job. */
   const purge = async (job: ErasureJob, signal: AbortSignal): Promise<boolean> => {
+    // Before the events are deleted, which are the only link from a person to clicks.
+    const clickIds = await findClickIds(deps.analytics, job)
     for (const { purge, cacheKeys } of data) {
       for (const key of (await cacheKeys?.(job, deps)) ?? []) await cache.delete(key)
       for (let purged: number | 'busy' = purge ? 1 : 0; purge && purged !== 0; ) {
-        purged = await runStep(job, purge)
+        purged = await runStep(job, purge, clickIds)
         if (purged === 'busy' || signal.aborted) return false
       }
     }
@@ -44,7 +57,7 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
   }
 }
 
-const runStatement = async (client: ClientBase, text: string, job: ErasureJob): Promise<number> => {
-  const { rowCount } = await client.query(bindPerson(text, job))
+const runStatement = async (client: ClientBase, text: string, person: PersonParameters): Promise<number> => {
+  const { rowCount } = await client.query(bindPerson(text, person))
   return rowCount ?? 0
 }
