@@ -38,6 +38,8 @@ export {
   type TrendQuery,
   type TrendRow,
   trendMetrics,
+  type ValueRow,
+  type ValuesQuery,
   type VisitField,
   type VisitRow,
   visitFields,

@@ -81,6 +81,8 @@ export type AnalyticsQueries = {
   readEvents(query: EventsQuery): AsyncGenerator<EventsPortion, void, undefined>
   /** As `readEvents`, but only where the events are. */
   readPlaces(query: EventsQuery): AsyncGenerator<PlacesPortion, void, undefined>
+  /** The values of a number property of people's events in the order of `readEvents`; without `property`, each is 1. */
+  readValues(query: ValuesQuery): AsyncGenerator<ValueRow[], void, undefined>
 }
 
 /** The store is unavailable or cannot write. A retry is safe and may succeed. */
@@ -331,6 +333,13 @@ export type EventPlace = {
   /** Without one, the place before all events that were received at this time. */
   eventKey?: string | undefined
 }
+
+export type ValuesQuery = Pick<EventsQuery, 'projectId' | 'eventName' | 'receivedFrom' | 'portion'> & {
+  property?: PropertyRef | undefined
+}
+
+/** An event's value at its time (in ms) for the profile that it was stored with; `null` when it is no number. */
+export type ValueRow = { profileId: string; at: number; value: number | null }
 
 /** The place of one event. */
 export type PlacedEvent = EventPlace & { eventKey: string }

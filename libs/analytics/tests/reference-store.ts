@@ -1,6 +1,6 @@
 import type { EventView } from '@waymark/contracts/http/events'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
-import { channelOf, type EventFilter, fulfils, type PropertyRef } from '@waymark/domain/analytics'
+import { channelOf, type EventFilter, fulfils, type PropertyRef, valueAt } from '@waymark/domain/analytics'
 import { firstDayOf, isInSegment } from '@waymark/domain/decision'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import { clickOf } from '../src/rows.ts'
@@ -553,6 +553,14 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         .map(({ event }) => event)
       for (let start = 0; start <= found.length; start += portion())
         yield { events: found.slice(start, start + portion()), next: undefined }
+    },
+    readValues: async function* ({ property, ...query }) {
+      for await (const { events } of store.readEvents(query))
+        yield events.flatMap(({ profileId, timestamp, properties }) => {
+          const value = property?.source === 'properties' ? valueAt(properties, property.path) : 1
+          const number = typeof value === 'number' ? value : null
+          return profileId === null ? [] : { profileId, at: Date.parse(timestamp), value: number }
+        })
     },
     readPlaces: async function* (query) {
       for await (const { events, next } of store.readEvents(query))

@@ -217,7 +217,7 @@ const rangeArbitrary = fc
   .tuple(fc.integer({ min: 0, max: DAYS * 24 }), fc.integer({ min: 1, max: DAYS * 24 }))
   .map(([begin, hours]) => ({ from: START + begin * HOUR_MS, to: START + (begin + hours) * HOUR_MS }))
 
-type QueryCall = CallOf<Omit<AnalyticsQueries, 'readPlaces'>>
+type QueryCall = CallOf<Omit<AnalyticsQueries, 'readPlaces' | 'readValues'>>
 
 const trendArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({

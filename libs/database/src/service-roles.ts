@@ -55,12 +55,13 @@ const STORE_EVENTS: Grants = {
   'ingest.conversions': 'SELECT, INSERT, UPDATE (attribution)',
   'decision.counted_events': 'SELECT',
   'decision.profile_event_counts': 'SELECT, INSERT, UPDATE',
-  'ingest.archive_queue': 'INSERT',
+  'ingest.archive_queue': 'SELECT, INSERT, DELETE',
 }
 
 /** Deleting the data of erased people. */
 const PURGE: Grants = {
   'ingest.erasure_jobs': 'SELECT, UPDATE (id), DELETE',
+  'ingest.archive_queue': 'SELECT, DELETE',
   'ingest.events': 'SELECT, DELETE',
   'ingest.conversions': 'SELECT, UPDATE (event_id, visitor_id, user_id, profile_id, attribution)',
   'ingest.rejected_events': 'SELECT, DELETE',

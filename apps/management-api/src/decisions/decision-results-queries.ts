@@ -1,10 +1,11 @@
+import type { AnalyticsQueries } from '@waymark/analytics'
 import type { DecisionMetric } from '@waymark/contracts/decision-definition'
 import { parsePropertyName } from '@waymark/domain/analytics'
 import type { Sample } from '@waymark/domain/experiment'
 import type { Pool, PoolClient } from 'pg'
 
 /** How long the queries of one answer may take together, in ms. */
-const TIMEOUT_MS = 25_000
+export const EXPERIMENT_TIMEOUT_MS = 25_000
 /** Days before the exposure of which the past of people is read. */
 const PAST_DAYS = 14
 /** Larger values are left out, so that their squares stay exact enough to add. */
@@ -57,17 +58,21 @@ const RULES = `
   WHERE decision_id = $1 AND version = ANY($2::int[])`
 
 // Nothing is stored as more than a day ahead of its receipt, so the time of receipt bounds what is read.
-const EVENTS = `
-  SELECT coalesce(p.merged_into, e.profile_id) AS person, e."timestamp" AS at, NULL::text AS currency,
-    CASE WHEN $5::text[] IS NULL THEN 1
-      WHEN jsonb_typeof(e.properties #> $5) = 'number' THEN (e.properties #> $5)::numeric END AS value
-  FROM ingest.events e LEFT JOIN ingest.profiles p ON p.id = e.profile_id
-  WHERE e.project_id = $2 AND e.event_name = $3 AND e.received_at >= $4`
 const CONVERSIONS = `
   SELECT coalesce(p.merged_into, c.profile_id) AS person, c.occurred_at AS at, c.currency,
-    (CASE $5 WHEN 'amount' THEN c.amount WHEN 'quantity' THEN c.quantity ELSE 1 END)::numeric AS value
+    (CASE $3 WHEN 'amount' THEN c.amount WHEN 'quantity' THEN c.quantity ELSE 1 END)::numeric AS value
   FROM ingest.conversions c LEFT JOIN ingest.profiles p ON p.id = c.profile_id
-  WHERE c.project_id = $2 AND c.selector_id = $3::uuid AND c.received_at >= $4`
+  WHERE c.project_id = $4 AND c.selector_id = $5::uuid AND c.received_at >= $6`
+// Events are in the event store. Their values are copied, so that they are joined with exposures.
+const CREATE_VALUES = `
+  CREATE TEMPORARY TABLE event_values (profile_id uuid, at timestamptz, value float8) ON COMMIT DROP`
+const CLEAR_VALUES = 'TRUNCATE pg_temp.event_values'
+const ADD_VALUES = `
+  INSERT INTO pg_temp.event_values SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::float8[])`
+const VALUES_PER_READ = 10_000
+const EVENTS = `
+  SELECT coalesce(p.merged_into, e.profile_id) AS person, e.at, NULL::text AS currency, e.value::numeric AS value
+  FROM pg_temp.event_values e LEFT JOIN ingest.profiles p ON p.id = e.profile_id`
 
 /** The value `y` of each person from the exposure to a time, and `x` from before the exposure. */
 const VALUES: Record<DecisionMetric['kind'], string> = {
@@ -86,7 +91,7 @@ const sumByVariant = (happened: string, kind: DecisionMetric['kind']): string =>
       ON h.person = people.person AND h.at >= people.since - interval '${PAST_DAYS} days'
   ), persons AS (
     SELECT place, variant, ${VALUES[kind]}
-    FROM observed JOIN unnest($6::timestamptz[]) WITH ORDINALITY AS times (time, place) ON since < time
+    FROM observed JOIN unnest($2::timestamptz[]) WITH ORDINALITY AS times (time, place) ON since < time
     GROUP BY place, person, variant
   )
   SELECT place::int, variant, count(y)::int AS people, coalesce(sum(y), 0)::float8 AS sum,
@@ -119,15 +124,24 @@ type ExperimentQuery = {
   historyUntil: number | null
 }
 
+type Stores = {
+  pool: Pool
+  /** Its queries end in time. */
+  events: Pick<AnalyticsQueries, 'readValues'>
+}
+
 /**
  * Reads who was exposed to the variants of a decision, and sums what they did, from one snapshot of the database. Rejects with
  * a timeout of the database when it takes longer than 25 s.
  */
-export const readExperiment = async (pool: Pool, about: ExperimentQuery): Promise<StoredExperiment> => {
+export const readExperiment = async (
+  { pool, events }: Stores,
+  about: ExperimentQuery,
+): Promise<StoredExperiment> => {
   const client = await pool.connect()
   try {
-    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
-    const experiment = await readAll(client, about, performance.now() + TIMEOUT_MS)
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
+    const experiment = await readAll({ client, events }, about, performance.now() + EXPERIMENT_TIMEOUT_MS)
     await client.query('COMMIT')
     client.release()
     return experiment
@@ -139,7 +153,7 @@ export const readExperiment = async (pool: Pool, about: ExperimentQuery): Promis
 }
 
 const readAll = async (
-  client: PoolClient,
+  { client, events }: { client: PoolClient; events: Stores['events'] },
   { decisionId, countingId, environment, projectId, metrics, historyUntil }: ExperimentQuery,
   until: number,
 ): Promise<StoredExperiment> => {
@@ -160,14 +174,39 @@ const readAll = async (
           { length: HISTORY_TIMES },
           (_, index) => new Date(start + ((historyUntil - start) * (index + 1)) / HISTORY_TIMES),
         )
+  const copyValues = async (eventName: string, property: string | null): Promise<void> => {
+    const ref = property === null ? undefined : parsePropertyName(property)
+    const portion = () => VALUES_PER_READ
+    await query(CLEAR_VALUES, [])
+    for await (const rows of events.readValues({
+      projectId,
+      eventName,
+      receivedFrom: received.getTime(),
+      property: ref?.source === 'properties' ? ref : undefined,
+      portion,
+    }))
+      await query(ADD_VALUES, [
+        rows.map(({ profileId }) => profileId),
+        rows.map(({ at }) => new Date(at)),
+        rows.map(({ value }) => value),
+      ])
+  }
   const samples: MetricSamples[] = []
+  if (counted.length > 0) await query(CREATE_VALUES, [])
   for (const metric of metrics) {
-    const [happened, source, value] =
-      metric.eventName === null
-        ? [CONVERSIONS, metric.selectorId, metric.kind === 'count' ? 'one' : (metric.property ?? 'amount')]
-        : [EVENTS, metric.eventName, pathOf(metric.property)]
-    const values = [countingId, projectId, source, received, value, [...times, 'infinity']]
-    const rows = counted.length === 0 ? [] : await query<SumsRow>(sumByVariant(happened, metric.kind), values)
+    const { eventName, selectorId, property, kind } = metric
+    const value = kind === 'count' ? 'one' : (property ?? 'amount')
+    const ofConversions = [value, projectId, selectorId, received]
+    if (eventName !== null && counted.length > 0)
+      await copyValues(eventName, kind === 'count' ? null : property)
+    const rows =
+      counted.length === 0
+        ? []
+        : await query<SumsRow>(sumByVariant(eventName === null ? CONVERSIONS : EVENTS, kind), [
+            countingId,
+            [...times, 'infinity'],
+            ...(eventName === null ? ofConversions : []),
+          ])
     const samplesAt = (index: number) =>
       new Map(
         rows.filter(({ place }) => place === index + 1).map((row) => [row.variant, sampleOf(row, metric)]),
@@ -175,7 +214,7 @@ const readAll = async (
     samples.push({
       samples: samplesAt(times.length),
       history: times.map((at, index) => ({ at, samples: samplesAt(index) })),
-      currencies: value === 'amount' ? (rows[0]?.currencies ?? []) : [],
+      currencies: eventName === null && value === 'amount' ? (rows[0]?.currencies ?? []) : [],
     })
   }
   return {
@@ -184,11 +223,6 @@ const readAll = async (
     rules: new Map(rules.map((row) => [row.version, row.rules])),
     metrics: samples,
   }
-}
-
-const pathOf = (property: string | null): readonly string[] | null => {
-  const parsed = property === null ? undefined : parsePropertyName(property)
-  return parsed?.source === 'properties' ? parsed.path : null
 }
 
 const sampleOf = (

@@ -2,21 +2,28 @@ import type { DecisionRule } from '@waymark/contracts/decision-definition'
 import { type DecisionResults, getDecisionResults } from '@waymark/contracts/http/decisions'
 import { countingIdOf, inEnvironment } from '@waymark/domain/decision'
 import { experimentResults, type SplitGroup } from '@waymark/domain/experiment'
-import type { Route } from '@waymark/service-kit'
+import { disconnectSignal, type Route } from '@waymark/service-kit'
 import { requireEnvironment } from '../environments/environments.ts'
 import { limitConcurrency } from '../http/limit-concurrency.ts'
 import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
-import { type ExposedPeople, type MetricSamples, readExperiment } from './decision-results-queries.ts'
+import {
+  EXPERIMENT_TIMEOUT_MS,
+  type ExposedPeople,
+  type MetricSamples,
+  readExperiment,
+} from './decision-results-queries.ts'
 import { toDecision } from './decision-rows.ts'
 
 const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
 
 /** The variants of a decision's splits, compared by its metrics. */
-export const decisionResultsRoute = ({ projectRoute, db, clock }: ManagementDeps): Route =>
+export const decisionResultsRoute = ({ projectRoute, db, analytics, clock }: ManagementDeps): Route =>
   projectRoute(
     getDecisionResults,
-    limitConcurrency(LIMITS)(async ({ projectId, key, query }) => {
+    limitConcurrency(LIMITS)(async ({ projectId, key, query, request }) => {
+      const late = AbortSignal.timeout(EXPERIMENT_TIMEOUT_MS)
+      const events = analytics.queriesUntil(AbortSignal.any([disconnectSignal(request), late]))
       const row = requireFound(
         await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
       )
@@ -24,14 +31,17 @@ export const decisionResultsRoute = ({ projectRoute, db, clock }: ManagementDeps
       await requireEnvironment(db.prisma, projectId, environment)
       const { definition } = inEnvironment(toDecision(row), environment)
       const { metrics = [], fallbackVariant, rules } = definition
-      const stored = await readExperiment(db.pool, {
-        decisionId: row.id,
-        countingId: countingIdOf(row.id, environment),
-        environment,
-        projectId,
-        metrics,
-        historyUntil: query.history ? clock() : null,
-      })
+      const stored = await readExperiment(
+        { pool: db.pool, events },
+        {
+          decisionId: row.id,
+          countingId: countingIdOf(row.id, environment),
+          environment,
+          projectId,
+          metrics,
+          historyUntil: query.history ? clock() : null,
+        },
+      )
       const groups = groupsOf(stored.exposed, stored.rules)
       const variants = variantsOf(groups, rules)
       const control = variants.includes(fallbackVariant) ? fallbackVariant : (variants[0] ?? fallbackVariant)

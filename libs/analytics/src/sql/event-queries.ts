@@ -1,5 +1,13 @@
 import { STORED_COLUMNS, type StoredRow, storedEventOf } from '../rows.ts'
-import type { EventPlace, EventsPortion, EventsQuery, PlacedEvent, PlacesPortion } from '../store.ts'
+import type {
+  EventPlace,
+  EventsPortion,
+  EventsQuery,
+  PlacedEvent,
+  PlacesPortion,
+  ValueRow,
+  ValuesQuery,
+} from '../store.ts'
 import { createConditions, needsTraits } from './condition-queries.ts'
 import type { Database, Dialect, Parameters } from './dialect.ts'
 import { END, personsOf } from './table-queries.ts'
@@ -21,7 +29,9 @@ export async function* readEvents(
   database: Database,
   query: EventsQuery,
 ): AsyncGenerator<EventsPortion, void, undefined> {
-  for await (const { rows, next } of readRanges<StoredRow>(database, query, storedColumns(database.dialect)))
+  for await (const { rows, next } of readRanges<StoredRow>(database, query, () =>
+    storedColumns(database.dialect),
+  ))
     yield { events: rows.map(storedEventOf), next }
 }
 
@@ -30,8 +40,26 @@ export async function* readPlaces(
   database: Database,
   query: EventsQuery,
 ): AsyncGenerator<PlacesPortion, void, undefined> {
-  for await (const { rows, next } of readRanges<PlaceRow>(database, query, []))
+  for await (const { rows, next } of readRanges<PlaceRow>(database, query, () => []))
     yield { places: rows.map(placeOf), next }
+}
+
+/** Reads the values of a property; see `AnalyticsQueries`. */
+export async function* readValues(
+  database: Database,
+  { property, ...query }: ValuesQuery,
+): AsyncGenerator<ValueRow[], void, undefined> {
+  const { dialect } = database
+  const columns = (parameters: Parameters): string[] => [
+    `${dialect.asText('e.profile_id')} AS profile_id`,
+    `${dialect.epochMs('e."time"')} AS time_ms`,
+    `${property ? createConditions(dialect, parameters).numberOf(property) : '1'} AS value`,
+  ]
+  type Row = PlaceRow & Pick<StoredRow, 'profile_id' | 'time_ms'> & { value: number | null }
+  for await (const { rows } of readRanges<Row>(database, query, columns))
+    yield rows.flatMap(({ profile_id, time_ms, value }) =>
+      profile_id === null ? [] : { profileId: profile_id, at: Number(time_ms), value },
+    )
 }
 
 type PlaceRow = Pick<StoredRow, 'event_key' | 'received_ms'>
@@ -56,7 +84,7 @@ const storedColumns = (dialect: Dialect): string[] => [
 async function* readRanges<Row extends PlaceRow>(
   database: Database,
   query: EventsQuery,
-  columns: readonly string[],
+  columns: Columns,
 ): AsyncGenerator<{ rows: Row[]; next: EventPlace | undefined }, void, undefined> {
   const earliest = Math.max(EARLIEST_RECEIPT, query.receivedFrom ?? 0)
   let below: EventPlace | undefined = query.below
@@ -112,6 +140,9 @@ const findNewestReceipt = async (
   return row && Number(row.received_ms)
 }
 
+/** What to select beside the place, as SQL. */
+type Columns = (parameters: Parameters) => readonly string[]
+
 type Range = {
   /** In ms. */
   from: number
@@ -123,7 +154,7 @@ type Range = {
 const readRange = <Row>(
   { dialect, query: run }: Database,
   query: EventsQuery,
-  columns: readonly string[],
+  columns: Columns,
   { from, below, limit }: Range,
 ): Promise<Row[]> => {
   const parameters = dialect.parameters()
@@ -132,7 +163,7 @@ const readRange = <Row>(
   const selected = [
     `${dialect.asText('e.event_key')} AS event_key`,
     `${dialect.epochMs('e.received_at')} AS received_ms`,
-    ...columns,
+    ...columns(parameters),
   ]
   return run<Row>(
     query.projectId,

@@ -1,6 +1,6 @@
 import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
 import type { Database } from './dialect.ts'
-import { readEvents, readPlaces } from './event-queries.ts'
+import { readEvents, readPlaces, readValues } from './event-queries.ts'
 import { measureFunnel } from './funnel-queries.ts'
 import { measurePaths } from './path-queries.ts'
 import { countByPerson } from './person-count-queries.ts'
@@ -39,4 +39,5 @@ const queriesOf = (database: Database): AnalyticsQueries => ({
   countByPerson: (query) => countByPerson(database, query),
   readEvents: (query) => readEvents(database, query),
   readPlaces: (query) => readPlaces(database, query),
+  readValues: (query) => readValues(database, query),
 })
