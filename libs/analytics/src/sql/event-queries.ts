@@ -15,8 +15,8 @@ import { END, personsOf } from './table-queries.ts'
 /** The range of receipts of the first statement, in ms, and how much wider each further one may be. */
 const FIRST_RANGE_MS = 1_000
 const MAX_GROWTH = 16
-/** How long a statement may take, in ms, before the range of the next one becomes narrower. */
-const STATEMENT_MS = 500
+/** How long a statement should take at most, in ms: the range of the next one depends on it. */
+const STATEMENT_MS = 1_000
 /** Without any event in a range of this length, in ms, the newest receipt of the project is looked up. */
 const IDLE_MS = 60_000
 /** No event was received before this time, in ms. Events that are to be completed have none. */
@@ -96,7 +96,7 @@ async function* readRanges<Row extends PlaceRow>(
     const limit = query.portion()
     const startedAt = performance.now()
     const rows = await readRange<Row>(database, query, columns, { from, below, limit })
-    const growth = Math.min(MAX_GROWTH, STATEMENT_MS / (performance.now() - startedAt))
+    const growth = growthAfter(performance.now() - startedAt)
     const last = rows.at(-1)
     if (last && rows.length === limit) {
       below = placeOf(last)
@@ -120,6 +120,10 @@ async function* readRanges<Row extends PlaceRow>(
     if (below === undefined) return
   }
 }
+
+/** How much wider the next range is after a statement that took `ms`. A busy server alone must not make it narrower. */
+const growthAfter = (ms: number): number =>
+  ms > 2 * STATEMENT_MS ? 1 / 2 : Math.min(MAX_GROWTH, Math.max(1, STATEMENT_MS / ms))
 
 /** When the last event of a project before a time was received, in ms. */
 const findNewestReceipt = async (
