@@ -55,6 +55,7 @@ const STORE_EVENTS: Grants = {
   'ingest.conversions': 'SELECT, INSERT, UPDATE (attribution)',
   'decision.counted_events': 'SELECT',
   'decision.profile_event_counts': 'SELECT, INSERT, UPDATE',
+  // Events of a person who is erased meanwhile leave the queue again.
   'ingest.archive_queue': 'SELECT, INSERT, DELETE',
 }
 
