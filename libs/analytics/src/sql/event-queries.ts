@@ -88,7 +88,7 @@ async function* readRanges<Row extends PlaceRow>(
 ): AsyncGenerator<{ rows: Row[]; next: EventPlace | undefined }, void, undefined> {
   const earliest = Math.max(EARLIEST_RECEIPT, query.receivedFrom ?? 0)
   let below: EventPlace | undefined = query.below
-  let mayBeIdle = true
+  let mayBeIdle = isUnfiltered(query)
   // Events that are selected by their keys are few.
   for (let range = query.eventKeys === undefined ? FIRST_RANGE_MS : Number.POSITIVE_INFINITY; ; ) {
     const end = Math.min(below?.receivedAt ?? Date.now(), END)
@@ -120,6 +120,18 @@ async function* readRanges<Row extends PlaceRow>(
     if (below === undefined) return
   }
 }
+
+/** Whether a range without results has no events of the project. */
+const isUnfiltered = (query: EventsQuery): boolean =>
+  [
+    query.eventName,
+    query.visitorId,
+    query.userId,
+    query.profileIds,
+    query.eventKeys,
+    query.from,
+    query.to,
+  ].every((condition) => condition === undefined) && (query.filters ?? []).length === 0
 
 /** How much wider the next range is after a statement that took `ms`. A busy server alone must not make it narrower. */
 const growthAfter = (ms: number): number =>
