@@ -13,8 +13,9 @@ const CACHE = path.resolve(import.meta.dirname, '../../../node_modules/.cache/st
 /** What a migrated cluster depends on. */
 const SOURCES = ['package.json', 'prisma/migrations/**/*.sql', 'src/embedded-postgres/*.ts']
 
+/** Identifies a template. PostgreSQL starts only with files of the user who runs it. */
 const hashSources = (): string => {
-  const hash = createHash('sha256')
+  const hash = createHash('sha256').update(`${process.getuid?.()}`)
   for (const file of globSync(SOURCES, { cwd: DATABASE }).sort())
     hash
       .update(file)
@@ -36,10 +37,10 @@ const createTemplate = async (template: string): Promise<void> => {
     const postgres = await startEmbeddedPostgres({ dataDir, log: () => {} })
     await migrate(postgres.url).finally(() => postgres.stop())
     await mkdir(CACHE, { recursive: true })
-    // Templates of other migrations.
+    // Templates of other migrations; those of another user cannot be removed.
     for (const name of await readdir(CACHE))
       if (!name.startsWith(path.basename(template)))
-        await rm(path.join(CACHE, name), { recursive: true, force: true })
+        await rm(path.join(CACHE, name), { recursive: true, force: true }).catch(() => {})
     await copyCluster(dataDir, unfinished)
     await rename(unfinished, template).catch((error: NodeJS.ErrnoException) => {
       // Another process was faster.
