@@ -62,11 +62,12 @@ const createWindows = ({ maxKeys = MAX_KEYS, now = () => performance.now() }: Wi
       return resultOf(window, limit, allowed)
     },
 
-    /** Takes back a use of a window that has not ended meanwhile. */
-    giveBack: (window: Window, { uses = 1 }: RateLimitedUse): void => {
+    /** Takes back a use of a window that has not ended meanwhile. Returns whether that changed its count. */
+    giveBack: (window: Window, { uses = 1 }: RateLimitedUse): boolean => {
       const counted = Math.min(uses, window.used)
       window.used -= counted
       window.unshared -= counted
+      return counted > 0
     },
 
     /**
@@ -91,7 +92,7 @@ export const createMemoryRateLimiter = (options: WindowsOptions = {}): RateLimit
   const { windowOf, use, giveBack } = createWindows(options)
   return {
     consume: async (wanted) => use(windowOf(wanted), wanted),
-    giveBack: async (wanted) => giveBack(windowOf(wanted), wanted),
+    giveBack: async (wanted) => void giveBack(windowOf(wanted), wanted),
     close: async () => {},
   }
 }
@@ -120,8 +121,7 @@ export const createSharedRateLimiter = (
     },
     giveBack: async (wanted) => {
       const window = windowOf(wanted)
-      giveBack(window, wanted)
-      await share(window, counter)
+      if (giveBack(window, wanted)) await share(window, counter)
     },
     close: async () => {},
   }
@@ -173,8 +173,7 @@ export const createLocallyCountingRateLimiter = (
     },
     giveBack: async (wanted) => {
       const window = windowOf(wanted)
-      giveBack(window, wanted)
-      noteChange(window)
+      if (giveBack(window, wanted)) noteChange(window)
     },
     close: async () => {
       await sharing
