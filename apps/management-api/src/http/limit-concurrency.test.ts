@@ -69,6 +69,15 @@ describe('long answers', () => {
     expect(await third).toEqual({ body: 'done' })
   })
 
+  it('stop waiting when their client has left, which is no error of the server', async () => {
+    const { ask, ends } = setUp({ maxWaitMs: 60_000 })
+    await Promise.all([ask('a-1'), ask('a-1')])
+    ends.length = 0
+    const third = ask('a-1')
+    for (const leave of ends) leave()
+    await expect(third).rejects.toMatchObject({ code: 'bad_request' })
+  })
+
   it('are refused after the longest wait', async () => {
     const { ask, refusal } = setUp({ maxWaitMs: 1 })
     await Promise.all([ask('a-1'), ask('a-1')])

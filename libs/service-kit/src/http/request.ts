@@ -80,11 +80,12 @@ export const createRequest = (
   }
 }
 
-/** Aborts when the client disconnects before the answer was sent. */
+/** Aborts when the client disconnects before the answer was sent, with an AppError that is no error of the server. */
 export const disconnectSignal = ({ onEnd }: Pick<HttpRequest, 'onEnd'>): AbortSignal => {
   const controller = new AbortController()
   onEnd((status) => {
-    if (status === undefined) controller.abort(new Error('The client closed the connection'))
+    if (status === undefined)
+      controller.abort(new AppError('bad_request', 'The client closed the connection'))
   })
   return controller.signal
 }
