@@ -7,6 +7,7 @@ import { createRoot } from 'react-dom/client'
 import { ApiError } from './api/client.ts'
 import { accountQuery, noteSessionEnded, noteSignedIn } from './api/session.ts'
 import { createConsoleRouter } from './router.tsx'
+import { createSharedRouter } from './shared/shared-router.tsx'
 import { ReauthenticationDialog } from './shell/reauthentication-dialog.tsx'
 import { Toasts } from './ui/toasts.tsx'
 
@@ -52,7 +53,9 @@ const client: QueryClient = new QueryClient({
   },
 })
 
-const router = createConsoleRouter(client)
+const router = location.pathname.startsWith('/shared/')
+  ? (createSharedRouter() as unknown as ReturnType<typeof createConsoleRouter>)
+  : createConsoleRouter(client)
 
 declare module '@tanstack/react-router' {
   interface Register {

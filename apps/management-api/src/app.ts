@@ -72,6 +72,9 @@ import { projectRoutes } from './projects/projects.ts'
 import { settingsRoutes } from './projects/settings.ts'
 import type { Quotas } from './quotas.ts'
 import { segmentRoutes } from './segments/segments.ts'
+import { createShareAccess } from './shares/share-access.ts'
+import { sharedRoutes } from './shares/shared-routes.ts'
+import { shareRoutes } from './shares/shares.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
 import { addressWebhookNotices } from './webhooks/address-notices.ts'
@@ -129,12 +132,14 @@ export const createManagementApi = (
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
     resolveTxt,
   }
+  const publicAddress = publicUrl.replace(/\/+$/, '')
+  const shareAccess = createShareAccess(platform)
   const withOidc = {
     ...deps,
     oidc: {
       clients: createProviderClients(clientOptions),
       resolveTxt,
-      publicUrl: publicUrl.replace(/\/+$/, ''),
+      publicUrl: publicAddress,
     },
   }
   return {
@@ -183,6 +188,8 @@ export const createManagementApi = (
       ...analyticsRoutes(deps),
       ...insightRoutes(deps),
       ...dashboardRoutes(deps),
+      ...shareRoutes({ ...deps, publicUrl: publicAddress }),
+      ...sharedRoutes({ ...deps, shareAccess }),
       ...couponPoolRoutes(deps),
       ...couponCsvRoutes(deps),
       ...couponRoutes(deps),
@@ -197,7 +204,7 @@ export const createManagementApi = (
       ...webhookRoutes(deps),
       ...webhookDeliveryRoutes(deps),
       indexRoute(processInfo),
-      ...consoleRoutes(),
+      ...consoleRoutes(shareAccess),
       ...documentationRoutes(),
     ],
     loops: [

@@ -11,6 +11,7 @@ type Table =
   | 'core.insights'
   | 'core.oidc_providers'
   | 'core.projects'
+  | 'core.shares'
   | 'core.tenants'
   | 'core.users'
   | 'coupon.coupons'

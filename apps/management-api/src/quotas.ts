@@ -21,6 +21,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   emailTriggers: 'email triggers that are not archived',
   insights: 'insights',
   dashboards: 'dashboards',
+  shares: 'shared links, including expired ones',
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
   links: 'short links, including archived ones',

@@ -3,6 +3,7 @@ import { type ApiKeyScope, apiKeyScopes } from '@waymark/contracts/api-key'
 import { constantEffects } from '@waymark/contracts/http/effects'
 import { operations } from '@waymark/contracts/http/operations'
 import { projectRoles, scopeForRole } from '@waymark/contracts/project-role'
+import { generateToken } from '@waymark/domain/account'
 import type { Route } from '@waymark/service-kit'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -21,15 +22,16 @@ describe.skipIf(!services)('the permissions of the management API', () => {
   let management: Management
   let served: string[] = []
   let projectId = ''
+  let secret = ''
   const headers = new Map<CallerName | 'owner long ago', Record<string, string>>()
 
   beforeAll(async () => {
     management = await startManagement({
       arrange: (service) => {
         const routes = service.routes ?? []
-        // The console's files contain no data and are not operations.
+        // The console's files and pages contain no data and are not operations.
         served = routes
-          .filter(({ operation }) => !operation.path.startsWith('/console'))
+          .filter(({ operation }) => !/^\/(console|shared)/.test(operation.path))
           .map(({ operation }) => idOf(operation))
         // The last caller also sends unreadable bodies.
         const open = new Set(['register', 'updateProject', 'createAccessToken', 'createProject'])
@@ -63,6 +65,11 @@ describe.skipIf(!services)('the permissions of the management API', () => {
     headers.set('foreign key', { 'X-API-Key': await management.key(foreignProject) })
     for (const role of projectRoles.filter((role) => role !== 'owner'))
       headers.set(role, { Cookie: (await management.member(projectId, role)).cookie })
+    const { token, hash } = generateToken()
+    secret = token
+    await management.db.prisma.share.create({
+      data: { id: randomUUID(), projectId, kind: 'web', name: 'All', secretHash: new Uint8Array(hash) },
+    })
     for (const scope of apiKeyScopes)
       headers.set(`key ${scope}`, { 'X-API-Key': await management.key(projectId, [scope]) })
   })
@@ -76,7 +83,11 @@ describe.skipIf(!services)('the permissions of the management API', () => {
     const operation = operations.find((known) => known.id === id)
     if (!operation) throw new Error(`no operation ${id}`)
     const type = operation.body ? 'application/json' : operation.consumes?.[0]
-    const path = operation.path.replace('{projectId}', project).replace(/\{\w+\}/g, () => randomUUID())
+    const path = operation.path
+      .replace('{projectId}', project)
+      // Anyone with the secret may see what it shares.
+      .replace('/api/shared/{key}', `/api/shared/${secret}`)
+      .replace(/\{\w+\}/g, () => randomUUID())
     return fetch(`${management.url}${path}`, {
       method: operation.method.toUpperCase(),
       headers: {

@@ -170,6 +170,7 @@ export const serviceGrants = {
       'core.audit_log': 'SELECT, INSERT',
       'core.insights': 'SELECT, INSERT, UPDATE, DELETE',
       'core.dashboards': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.shares': 'SELECT, INSERT, UPDATE, DELETE',
       // Only a process that owns its database adds demo data, so this role has nothing to delete.
       'core.demo_data': 'SELECT',
       'ingest.event_ids': 'SELECT',

@@ -51,6 +51,11 @@ export const limitsConfig = {
     20,
     'Requests per hour and client address for emails that reset a password.',
   ),
+  sharedPerMinute: accountLimit(
+    'LIMIT_SHARED_PER_MINUTE',
+    300,
+    'Requests to shared links per minute and client address. A link has ten times as many of all addresses.',
+  ),
 } as const
 export type Limits = Config<typeof limitsConfig>
 

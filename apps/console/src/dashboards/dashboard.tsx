@@ -8,6 +8,7 @@ import { useNavigateFromHere, useUrlDialog, useUrlState } from '../api/url-state
 import { RangeFields } from '../explore/common-fields.tsx'
 import { PeopleSheet } from '../explore/people-sheet.tsx'
 import { formatRange, parseRange } from '../explore/time-range.ts'
+import { ShareButton } from '../shares/share-button.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
@@ -65,6 +66,7 @@ export const DashboardPage = () => {
         title={name}
         actions={
           <For atLeast="editor">
+            <ShareButton kind="dashboard" dashboardId={id} name={name} />
             <Button onClick={() => openDialog('rename')}>Rename</Button>
             <ConfirmButton
               label="Delete"

@@ -23,7 +23,8 @@ const HEIGHT = 200
 const MAX_BUCKETS = 400
 const MAX_COHORTS = 60
 
-const views: { readonly [K in Kind]: (result: QueryResult<K>) => ReactNode } = {
+/** The result of an insight as a tile shows it. */
+export const tileViews: { readonly [K in Kind]: (result: QueryResult<K>) => ReactNode } = {
   trends: (result) => (
     <>
       <div className="px-4">
@@ -55,6 +56,9 @@ const views: { readonly [K in Kind]: (result: QueryResult<K>) => ReactNode } = {
   ),
 }
 
+export const tileClass =
+  'flex min-w-0 flex-col overflow-hidden rounded-xl border border-line bg-surface shadow-card'
+
 type Props = {
   insightId: string
   /** Replaces the insight's own range. */
@@ -79,7 +83,7 @@ export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) 
   })
   const name = insight.data?.name ?? 'insight'
   return (
-    <li className="flex min-w-0 flex-col overflow-hidden rounded-xl border border-line bg-surface shadow-card">
+    <li className={tileClass}>
       <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 px-4 pt-3.5 pb-2.5">
         <h2 className="min-w-0">{insight.data && <InsightLink insight={insight.data} range={range} />}</h2>
         {mayEdit && (
@@ -115,7 +119,7 @@ export const Tile = ({ insightId, range, onRemove, onEarlier, onLater }: Props) 
 }
 
 /** A query with intervals that are long enough for another range. */
-const fitted = <K extends Kind>(kind: K, query: Queries[K], range: Range): Queries[K] => {
+export const fittedQuery = <K extends Kind>(kind: K, query: Queries[K], range: Range): Queries[K] => {
   if (!('interval' in query)) return query
   const period = resolveRange(range, zoneOf(query))
   const max = kind === 'trends' ? MAX_BUCKETS : MAX_COHORTS
@@ -133,9 +137,9 @@ const TileResult = <K extends Kind>({
 }) => {
   const saved = readSaved(kind, insight.query)
   const range = chosen ?? saved.range ?? DEFAULT_RANGE
-  const response = useQueryResult(kind, validQueryOf(kind, fitted(kind, saved.query, range)), range)
+  const response = useQueryResult(kind, validQueryOf(kind, fittedQuery(kind, saved.query, range)), range)
   if (response.error && !response.isFetching)
     return <ErrorState error={response.error} retry={() => void response.refetch()} />
   if (!response.data) return <SkeletonLines />
-  return views[kind](response.data)
+  return tileViews[kind](response.data)
 }

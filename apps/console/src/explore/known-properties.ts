@@ -1,6 +1,8 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { useParams } from '@tanstack/react-router'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
+import { useIsShared } from '../api/shared.ts'
 import { atATime, whenBusy } from './run-query.ts'
 
 /** Properties that every event may have. */
@@ -34,9 +36,11 @@ type KnownProperties = {
 
 /** The properties of events with a name (or of all events) in the last 30 days, and those of every event. */
 export const useProperties = (eventName?: string): KnownProperties => {
-  const projectId = useProjectId()
+  const { projectId = '' } = useParams({ strict: false })
+  const isShared = useIsShared()
   const { data = [] } = useQuery({
     queryKey: [projectId, 'properties', eventName],
+    enabled: !isShared,
     queryFn: async () => {
       const query = { limit: 200, ...(eventName && { eventName }) }
       const { data: found } = await atATime(() =>

@@ -2,6 +2,7 @@ import { useEffect } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
+import { useIsShared } from '../api/shared.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { PersonLink } from '../people/person-link.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -29,10 +30,13 @@ const parsePoint = (text: string | undefined): Point | undefined => {
   }
 }
 
-/** Opens the list of people of a point. */
+/** Opens the list of people of a point. Does nothing where no people are shown. */
 export const useShowPeople = (): ((point: Point) => void) => {
   const [, set] = useUrlState<'people'>()
-  return (point) => set({ people: JSON.stringify(point) })
+  const isShared = useIsShared()
+  return (point) => {
+    if (!isShared) set({ people: JSON.stringify(point) })
+  }
 }
 
 /** The people of the point in the URL. */

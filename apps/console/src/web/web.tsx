@@ -5,6 +5,7 @@ import { useProjectId } from '../api/session.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { RangeFields } from '../explore/common-fields.tsx'
 import { DEFAULT_RANGE, formatRange, parseRange, readerZone } from '../explore/time-range.ts'
+import { ShareButton } from '../shares/share-button.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -18,7 +19,8 @@ import { useWeb } from './use-web.ts'
 import { DIMENSIONS, formatFilters, parseFilters, toggleFilter, type WebFilter } from './web-filters.ts'
 import { WebLists } from './web-rows.tsx'
 
-type Figures = NonNullable<ReturnType<typeof useWeb>['data']>['totals']
+export type WebData = NonNullable<ReturnType<typeof useWeb>['data']>
+type Figures = WebData['totals']
 type Metric = keyof Figures
 
 const METRICS: Record<Metric, { title: string; format: (value: number) => string; lessIsBetter?: true }> = {
@@ -56,8 +58,8 @@ const nameOfFilter = ([property, value]: WebFilter): string => {
   return property === 'visit.country' ? formatCountry(value) : value
 }
 
-/** Visits: how many, from where, and which pages. */
-export const Web = () => {
+/** The range and the filters in the URL. */
+export const useWebState = () => {
   const [search, set] = useUrlState<string>()
   // The state is a new object after each navigation.
   const { range: name, from, to, filters: text } = search
@@ -71,11 +73,16 @@ export const Web = () => {
     [name, from, to],
   )
   const filters = useMemo(() => parseFilters(text), [text])
-  const metric = NAMES.find((one) => one === search.metric) ?? 'visitors'
-  const { data, error, refetch } = useWeb(range, filters)
   const onToggle = (filter: WebFilter) => set({ filters: formatFilters(toggleFilter(filters, filter)) })
+  return { range, filters, onToggle, set }
+}
+
+/** Visits: how many, from where, and which pages. */
+export const Web = () => {
+  const { range, filters, onToggle, set } = useWebState()
+  const { data, error, refetch } = useWeb(range, filters)
+  const goalNames = useGoalNames()
   const isNew = data?.totals.views === 0 && filters.length === 0
-  const selection = { filters, onToggle }
   return (
     <>
       <PageHeader
@@ -88,9 +95,14 @@ export const Web = () => {
             >{`${formatNumber(data.online)} online now`}</Badge>
           )
         }
-        actions={<RangeFields range={range} onChange={(next) => set(formatRange(next))} />}
+        actions={
+          <>
+            <ShareButton kind="web" name="Web" />
+            <RangeFields range={range} onChange={(next) => set(formatRange(next))} />
+          </>
+        }
       />
-      <Chips filters={filters} onToggle={onToggle} onClear={() => set({ filters: '' })} />
+      <WebChips filters={filters} onToggle={onToggle} onClear={() => set({ filters: '' })} />
       {error && !data ? (
         <Card>
           <ErrorState error={error} retry={() => void refetch()} />
@@ -105,78 +117,99 @@ export const Web = () => {
           </EmptyState>
         </Card>
       ) : (
-        <>
-          <div className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
-            {NAMES.map((one) => (
-              <Figure
-                key={one}
-                metric={one}
-                now={data.totals[one]}
-                before={data.previousTotals?.[one]}
-                isShown={one === metric}
-                onShow={() => set({ metric: one === 'visitors' ? '' : one })}
-              />
-            ))}
-          </div>
-          <Card
-            title={METRICS[metric].title}
-            description="The dashed line is the time before."
-            padded
-            className="mb-4"
-          >
-            <Chart
-              metric={metric}
-              at={data.buckets}
-              now={data.series}
-              before={data.previousSeries ?? []}
-              isHourly={range !== undefined && isHourly(data.buckets)}
-            />
-          </Card>
-          <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-2">
-            <WebLists
-              title="Pages"
-              name="pages"
-              {...selection}
-              lists={[
-                {
-                  dimension: 'context.path',
-                  counted: 'Views',
-                  rows: data.pages.map(({ value, views }) => ({ value, count: views })),
-                },
-                { dimension: 'visit.entryPage', rows: counted(data.entryPages) },
-                { dimension: 'visit.exitPage', rows: counted(data.exitPages) },
-              ]}
-            />
-            <WebLists
-              title="Sources"
-              name="sources"
-              {...selection}
-              lists={[
-                { dimension: 'visit.channel', rows: counted(data.channels), nameOf: channelName },
-                { dimension: 'visit.source', rows: counted(data.sources) },
-                { dimension: 'visit.campaign', rows: counted(data.campaigns) },
-              ]}
-            />
-            <WebLists
-              title="Countries"
-              name="places"
-              {...selection}
-              lists={[{ dimension: 'visit.country', rows: counted(data.countries), nameOf: formatCountry }]}
-            />
-            <WebLists
-              title="Technology"
-              name="technology"
-              {...selection}
-              lists={[
-                { dimension: 'visit.browser', rows: counted(data.browsers) },
-                { dimension: 'visit.os', rows: counted(data.operatingSystems) },
-                { dimension: 'visit.device', rows: counted(data.devices), nameOf: deviceName },
-              ]}
-            />
-            <Goals goals={data.goals} />
-          </div>
-        </>
+        <WebReport data={data} filters={filters} onToggle={onToggle} goalNames={goalNames.data} />
       )}
+    </>
+  )
+}
+
+/** The figures of visits. Each row of a list is a filter. */
+export const WebReport = ({
+  data,
+  filters,
+  onToggle,
+  goalNames,
+}: {
+  data: WebData
+  filters: readonly WebFilter[]
+  onToggle: (filter: WebFilter) => void
+  /** The event names of goals by their selector. */
+  goalNames: ReadonlyMap<string, string> | undefined
+}) => {
+  const [search, set] = useUrlState<string>()
+  const metric = NAMES.find((one) => one === search.metric) ?? 'visitors'
+  const selection = { filters, onToggle }
+  return (
+    <>
+      <div className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
+        {NAMES.map((one) => (
+          <Figure
+            key={one}
+            metric={one}
+            now={data.totals[one]}
+            before={data.previousTotals?.[one]}
+            isShown={one === metric}
+            onShow={() => set({ metric: one === 'visitors' ? '' : one })}
+          />
+        ))}
+      </div>
+      <Card
+        title={METRICS[metric].title}
+        description="The dashed line is the time before."
+        padded
+        className="mb-4"
+      >
+        <Chart
+          metric={metric}
+          at={data.buckets}
+          now={data.series}
+          before={data.previousSeries ?? []}
+          isHourly={isHourly(data.buckets)}
+        />
+      </Card>
+      <div className="grid grid-cols-[minmax(0,1fr)] gap-4 lg:grid-cols-2">
+        <WebLists
+          title="Pages"
+          name="pages"
+          {...selection}
+          lists={[
+            {
+              dimension: 'context.path',
+              counted: 'Views',
+              rows: data.pages.map(({ value, views }) => ({ value, count: views })),
+            },
+            { dimension: 'visit.entryPage', rows: counted(data.entryPages) },
+            { dimension: 'visit.exitPage', rows: counted(data.exitPages) },
+          ]}
+        />
+        <WebLists
+          title="Sources"
+          name="sources"
+          {...selection}
+          lists={[
+            { dimension: 'visit.channel', rows: counted(data.channels), nameOf: channelName },
+            { dimension: 'visit.source', rows: counted(data.sources) },
+            { dimension: 'visit.campaign', rows: counted(data.campaigns) },
+          ]}
+        />
+        <WebLists
+          title="Countries"
+          name="places"
+          {...selection}
+          lists={[{ dimension: 'visit.country', rows: counted(data.countries), nameOf: formatCountry }]}
+        />
+        <WebLists
+          title="Technology"
+          name="technology"
+          {...selection}
+          lists={[
+            { dimension: 'visit.browser', rows: counted(data.browsers) },
+            { dimension: 'visit.os', rows: counted(data.operatingSystems) },
+            { dimension: 'visit.device', rows: counted(data.devices), nameOf: deviceName },
+          ]}
+        />
+        <Goals goals={data.goals} names={goalNames} />
+      </div>
     </>
   )
 }
@@ -190,7 +223,8 @@ const HOUR_MS = 3_600_000
 const isHourly = ([first = '', second = '']: readonly string[]): boolean =>
   Date.parse(second) - Date.parse(first) === HOUR_MS
 
-const Chips = ({
+/** The filters that are on. */
+export const WebChips = ({
   filters,
   onToggle,
   onClear,
@@ -317,7 +351,7 @@ const Chart = ({
   )
 }
 
-type Goal = NonNullable<ReturnType<typeof useWeb>['data']>['goals'][number]
+type Goal = WebData['goals'][number]
 
 /** The event names of the project's metering selectors. */
 const useGoalNames = () => {
@@ -336,44 +370,47 @@ const useGoalNames = () => {
   })
 }
 
-const Goals = ({ goals }: { goals: readonly Goal[] }) => {
-  const names = useGoalNames()
-  return (
-    <Card title="Goals" description="Conversions within visits" padded className="lg:col-span-2">
-      {goals.length === 0 ? (
-        <p className="text-muted">
-          No conversions in this time. Settings, Conversions says which events are some.
-        </p>
-      ) : (
-        <table className="w-full" aria-label="Goals">
-          <thead>
-            <tr className="text-right text-muted">
-              <th scope="col" className="pb-1 text-left font-normal">
-                Event
+const Goals = ({
+  goals,
+  names,
+}: {
+  goals: readonly Goal[]
+  names: ReadonlyMap<string, string> | undefined
+}) => (
+  <Card title="Goals" description="Conversions within visits" padded className="lg:col-span-2">
+    {goals.length === 0 ? (
+      <p className="text-muted">
+        No conversions in this time. Settings, Conversions says which events are some.
+      </p>
+    ) : (
+      <table className="w-full" aria-label="Goals">
+        <thead>
+          <tr className="text-right text-muted">
+            <th scope="col" className="pb-1 text-left font-normal">
+              Event
+            </th>
+            {['Conversions', 'Rate', 'Revenue'].map((title) => (
+              <th key={title} scope="col" className="pb-1 pl-3 font-normal">
+                {title}
               </th>
-              {['Conversions', 'Rate', 'Revenue'].map((title) => (
-                <th key={title} scope="col" className="pb-1 pl-3 font-normal">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {goals.map(({ selectorId, conversions, conversionRate, revenue }) => (
-              <tr key={selectorId} className="text-right tabular-nums">
-                <td className="w-full max-w-0 truncate py-1 text-left">
-                  {names.data?.get(selectorId) ?? 'A removed conversion'}
-                </td>
-                <td className="py-1 pl-3">{formatNumber(conversions)}</td>
-                <td className="py-1 pl-3">{formatPercent(conversionRate)}</td>
-                <td className="py-1 pl-3 whitespace-nowrap">
-                  {revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ') || '–'}
-                </td>
-              </tr>
             ))}
-          </tbody>
-        </table>
-      )}
-    </Card>
-  )
-}
+          </tr>
+        </thead>
+        <tbody>
+          {goals.map(({ selectorId, conversions, conversionRate, revenue }) => (
+            <tr key={selectorId} className="text-right tabular-nums">
+              <td className="w-full max-w-0 truncate py-1 text-left">
+                {names?.get(selectorId) ?? 'A removed conversion'}
+              </td>
+              <td className="py-1 pl-3">{formatNumber(conversions)}</td>
+              <td className="py-1 pl-3">{formatPercent(conversionRate)}</td>
+              <td className="py-1 pl-3 whitespace-nowrap">
+                {revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ') || '–'}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    )}
+  </Card>
+)

@@ -25,6 +25,19 @@ describe('a query', () => {
     expect(await run(about('a'), async () => 'next')).toBe('next')
   })
 
+  it('of a visitor of a shared link takes no place of those of the project', async () => {
+    const run = createRunQuery(store)
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const shared = { ...about('a'), lane: 'shared' as const }
+    const visitors = [1, 2].map(() => run(shared, () => promise))
+    await expect(run(shared, async () => 'third')).rejects.toMatchObject({ code: 'rate_limited' })
+    const own = Array.from({ length: MAX_QUERIES_PER_PROJECT }, () => run(about('a'), () => promise))
+    await expect(run(about('a'), async () => 'more')).rejects.toMatchObject({ code: 'rate_limited' })
+    resolve('done')
+    await Promise.all([...visitors, ...own])
+    expect(await run(shared, async () => 'next')).toBe('next')
+  })
+
   it('gets an error that suggests a shorter time range, and counts until the store has finished', async () => {
     const run = createRunQuery(store, 1)
     const { promise, resolve } = Promise.withResolvers<never[]>()

@@ -18,6 +18,10 @@ const MAX_LISTS = 16
 const MAX_LISTS_PER_TENANT = 8
 /** How long a list may take, in ms, including its wait: below the deadline of the request. */
 const LIST_TIMEOUT_MS = 4_000
+/** Queries of visitors of shared links, which must not use up what the project's own users have. */
+const MAX_SHARED_QUERIES = 16
+const MAX_SHARED_QUERIES_PER_TENANT = 4
+const MAX_SHARED_QUERIES_PER_PROJECT = 2
 /** Retry time of a query that was refused, in s. */
 const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
@@ -35,6 +39,8 @@ export type RunQuery = <T>(
     request: Pick<HttpRequest, 'onEnd'>
     /** Less than what a query may take otherwise. */
     timeoutMs?: number
+    /** Whose query it is: of the project's users and keys, unless given. */
+    lane?: 'own' | 'shared'
   },
   answer: (queryStore: QueryStore) => Promise<T>,
 ) => Promise<T>
@@ -75,12 +81,19 @@ export const createRunQuery = (
     what: 'queries',
     capacity: MAX_QUERIES,
     perTenant: MAX_QUERIES_PER_TENANT,
-    lanes: { default: { perProject: MAX_QUERIES_PER_PROJECT } },
+    lanes: {
+      own: { perProject: MAX_QUERIES_PER_PROJECT },
+      shared: {
+        max: MAX_SHARED_QUERIES,
+        perTenant: MAX_SHARED_QUERIES_PER_TENANT,
+        perProject: MAX_SHARED_QUERIES_PER_PROJECT,
+      },
+    },
     retryAfterSeconds: BUSY_RETRY_S,
   })
 
-  return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs }, answer) => {
-    const end = queue.acquireNow(ownerOfProject(projectId))
+  return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs, lane = 'own' }, answer) => {
+    const end = queue.acquireNow(ownerOfProject(projectId), { lane })
     const run = (queries: AnalyticsQueries, stop: AbortSignal) => {
       const queryStore: QueryStore = async (query) => {
         stop.throwIfAborted()

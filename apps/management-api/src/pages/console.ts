@@ -1,9 +1,11 @@
 import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { AppError } from '@waymark/contracts/app-error'
 import type { Endpoint } from '@waymark/contracts/http/operation'
 import { acceptsBrotli, type HttpRequest, type Reply, type Route, route } from '@waymark/service-kit'
+import type { ShareAccess } from '../shares/share-access.ts'
 
 const require = createRequire(import.meta.url)
 
@@ -23,16 +25,19 @@ const policy = (directives: Record<string, string>): string =>
     .map(([name, value]) => `${name} ${value}`)
     .join('; ')
 
-/** For the console; pages of other sites may not frame it. */
-const CONSOLE_POLICY = policy({
-  'script-src': "'self'",
-  'style-src': "'self'",
-  'img-src': "'self' data: blob:",
-  'font-src': "'self'",
-  'connect-src': "'self'",
-  'frame-src': "'self'",
-  'frame-ancestors': "'none'",
-})
+/** For the pages of the console. @param frameHosts the hosts whose pages may frame it */
+const consolePolicy = (frameHosts: readonly string[] = []): string =>
+  policy({
+    'script-src': "'self'",
+    'style-src': "'self'",
+    'img-src': "'self' data: blob:",
+    'font-src': "'self'",
+    'connect-src': "'self'",
+    'frame-src': "'self'",
+    'frame-ancestors': frameHosts.length > 0 ? frameHosts.join(' ') : "'none'",
+  })
+
+const CONSOLE_POLICY = consolePolicy()
 
 /** For the frame with previews of emails, which has an opaque origin and may load styles and images. */
 const EMAIL_POLICY = policy({
@@ -45,8 +50,11 @@ const EMAIL_POLICY = policy({
 
 const endpoint = (place: string): Endpoint => ({ method: 'get', path: place })
 
-/** The files of the console, and its page for all other paths below `/console`. */
-export const consoleRoutes = (): Route[] => [
+/**
+ * The files of the console, its page for all other paths below `/console`, and the page of shared links, which is the same
+ * file.
+ */
+export const consoleRoutes = (shareAccess: Pick<ShareAccess, 'findForPage'>): Route[] => [
   route(endpoint('/console'), (request) => page(request)),
   route(endpoint('/console/assets/{file}'), (request) =>
     // Their names change with their contents.
@@ -68,15 +76,37 @@ export const consoleRoutes = (): Route[] => [
     }
   }),
   route(endpoint('/console/*'), (request) => page(request)),
+  route(endpoint('/shared/{secret}'), async (request) => {
+    const share = await shareAccess.findForPage(request.params.secret ?? '', request)
+    return sharedPage(share?.frameHosts)
+  }),
 ]
 
+/** The page of a shared link, with 404 for one that is unknown, revoked or expired. */
+const sharedPage = async (frameHosts: readonly string[] | undefined): Promise<Reply> => ({
+  status: frameHosts ? 200 : 404,
+  type: TYPES['.html'] ?? '',
+  body: await readFile(indexPage()),
+  headers: {
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy': consolePolicy(frameHosts),
+    // For browsers that do not know `frame-ancestors`, which the others prefer.
+    'X-Frame-Options': 'DENY',
+    'Referrer-Policy': 'no-referrer',
+    'X-Robots-Tag': 'noindex, nofollow',
+  },
+})
+
 const page = (request: HttpRequest): Reply => {
-  if (!existsSync(path.join(BUILT, 'index.html')))
-    throw new AppError(
-      'not_found',
-      'The console is not built: run npm run build --workspace @waymark/console',
-    )
+  indexPage()
   return fileOf(request, 'index.html', 'no-cache')
+}
+
+/** The path of the page. @throws AppError not_found when the console is not built */
+const indexPage = (): string => {
+  const file = path.join(BUILT, 'index.html')
+  if (existsSync(file)) return file
+  throw new AppError('not_found', 'The console is not built: run npm run build --workspace @waymark/console')
 }
 
 const fileOf = (request: HttpRequest, name: string, caching: string): Reply => {

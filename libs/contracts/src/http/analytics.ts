@@ -186,7 +186,7 @@ const TrendSeries = Type.Object({
   previousTotal: Type.Optional(Type.Number({ description: 'The total of the previous period.' })),
   previousValues: Type.Optional(values('One for each of `previousBuckets`.')),
 })
-const TrendsView = Type.Object({
+export const TrendsView = Type.Object({
   buckets: Type.Array(Timestamp, {
     description: 'The start of each bucket, in UTC. The first and last bucket may be partial.',
   }),
@@ -211,7 +211,7 @@ const FunnelSteps = Type.Array(
     }),
   }),
 )
-const FunnelView = Type.Object({
+export const FunnelView = Type.Object({
   steps: FunnelSteps,
   groups: Type.Optional(
     Type.Array(Type.Object({ ...group, steps: FunnelSteps }), {
@@ -222,7 +222,7 @@ const FunnelView = Type.Object({
 })
 export type FunnelView = Static<typeof FunnelView>
 
-const RetentionView = Type.Object({
+export const RetentionView = Type.Object({
   cohorts: Type.Array(
     Type.Object({
       at: Type.String({ ...Timestamp, description: 'The start of the cohort’s interval.' }),
@@ -238,7 +238,7 @@ const RetentionView = Type.Object({
 })
 export type RetentionView = Static<typeof RetentionView>
 
-const PathsView = Type.Object({
+export const PathsView = Type.Object({
   nodes: Type.Array(
     Type.Object({
       id: Type.String(),

@@ -33,7 +33,7 @@ const constant: Record<Effect, string[]> = {
     'updateSignInPolicy',
     'verifyTenantDomain',
   ],
-  destination: ['createEmailSender', 'createOidcProvider', 'createWebhook'],
+  destination: ['createEmailSender', 'createOidcProvider', 'createShare', 'createWebhook'],
   deletion: ['removeDemoData'],
   erasure: ['archiveProject', 'eraseProfile'],
 }
@@ -61,6 +61,7 @@ describe('the effects of operations', () => {
   const later = '2027-01-01T00:00:00Z'
   const webhook = { url: 'https://shop.example/hook' }
   const key = { scopes: ['decide'], allowedOrigins: ['https://a.example'], expiresAt: new Date(longAgo) }
+  const share = { expiresAt: new Date(longAgo), hasPassword: true, frameHosts: ['a.example'] }
   const open = { scopes: ['decide'], allowedOrigins: [], expiresAt: null }
   it.each<[id: string, body: object, before: object, effects: Effect[]]>([
     ['updateSettings', { retentionDays: 1 }, {}, ['deletion']],
@@ -82,6 +83,16 @@ describe('the effects of operations', () => {
     ['updateWebhook', { url: 'https://elsewhere.example/' }, webhook, ['destination']],
     ['updateWebhook', webhook, webhook, []],
     ['updateWebhook', { status: 'paused' }, webhook, []],
+    ['updateShare', { name: 'Board' }, share, []],
+    ['updateShare', { expiresAt: later }, share, ['destination']],
+    ['updateShare', { expiresAt: null }, share, ['destination']],
+    ['updateShare', { expiresAt: longAgo }, { ...share, expiresAt: new Date(later) }, []],
+    ['updateShare', { expiresAt: later }, { ...share, expiresAt: null }, []],
+    ['updateShare', { password: null }, share, ['destination']],
+    ['updateShare', { password: 'another one' }, share, ['destination']],
+    ['updateShare', { password: 'a first one' }, { ...share, hasPassword: false }, []],
+    ['updateShare', { frameHosts: ['a.example', 'b.example'] }, share, ['destination']],
+    ['updateShare', { frameHosts: [] }, share, []],
     ['updateApiKey', { name: 'Shop' }, key, []],
     ['updateApiKey', { scopes: ['decide', 'manage:admin'] }, key, ['credential']],
     ['updateApiKey', { scopes: [] }, key, []],

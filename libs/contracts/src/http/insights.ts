@@ -8,7 +8,7 @@ import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
 /** The kinds of insights. */
-const insightKinds = ['trends', 'funnel', 'retention', 'paths'] as const
+export const insightKinds = ['trends', 'funnel', 'retention', 'paths'] as const
 export type InsightKind = (typeof insightKinds)[number]
 
 /** Maximum insights of a dashboard. */

@@ -37,6 +37,7 @@ import { secondFactorOperations } from './second-factor.ts'
 import { segmentOperations } from './segment-protocol.ts'
 import { segmentsOperations } from './segments.ts'
 import { settingsOperations } from './settings.ts'
+import { shareOperations } from './shares.ts'
 import { statsOperations } from './stats.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
@@ -64,6 +65,7 @@ export const operations: readonly Operation[] = [
   ...analyticsOperations,
   ...webAnalyticsOperations,
   ...insightOperations,
+  ...shareOperations,
   ...couponOperations,
   ...couponPoolOperations,
   ...managedCouponOperations,

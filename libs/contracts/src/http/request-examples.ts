@@ -196,6 +196,11 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   reportBounces: { bounces: [{ address: email, type: 'hard', reason: 'No such mailbox' }] },
   createEmailSender: { sender: 'hello@shop.example' },
 
+  createShare: { kind: 'web', name: 'For the press', expiresAt: '2099-01-01T00:00:00Z' },
+  updateShare: { frameHosts: ['wiki.example.com'] },
+  unlockShared: { password: 'open sesame' },
+  measureShared: range,
+  measureSharedWeb: range,
   createWebhook: { url: 'https://shop.example/waymark', topics: ['event'], eventNames: ['order_placed'] },
   updateWebhook: { status: 'paused' },
   rotateWebhookSecret: { overlapSeconds: 3_600 },

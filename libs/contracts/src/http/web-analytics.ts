@@ -10,7 +10,7 @@ export const DEFAULT_WEB_ROWS = 10
 /** Until so long after an event, in ms, its visitor is online. */
 export const ONLINE_MS = 5 * 60_000
 
-const WebRequest = Type.Object({
+export const WebRequest = Type.Object({
   ...range,
   interval: Type.Optional(
     Type.Unsafe<(typeof statsIntervals)[number]>({
@@ -70,7 +70,7 @@ const row = {
 const Rows = Type.Array(Type.Object(row))
 const RowsWithRevenue = Type.Array(Type.Object({ ...row, revenue: Revenue }))
 
-const WebView = Type.Object({
+export const WebView = Type.Object({
   buckets: Type.Array(Timestamp, { description: 'The start of each bucket, in UTC.' }),
   totals: Figures,
   series: Type.Array(Figures, { description: 'One for each bucket. A visit is in that in which it begins.' }),

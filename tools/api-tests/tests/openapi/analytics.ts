@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import {
   listProperties,
   listPropertyValues,
@@ -21,8 +22,19 @@ import {
 } from '@waymark/contracts/http/insights'
 import type { Operation } from '@waymark/contracts/http/operation'
 import { requestExamples } from '@waymark/contracts/http/request-examples'
+import {
+  createShare,
+  getShare,
+  getShared,
+  listShares,
+  measureShared,
+  measureSharedWeb,
+  revokeShare,
+  unlockShared,
+  updateShare,
+} from '@waymark/contracts/http/shares'
 import { measureWeb } from '@waymark/contracts/http/web-analytics'
-import { type Example, stringIn } from './example.ts'
+import { type Example, stringIn, type Way } from './example.ts'
 import type { Call, World } from './world.ts'
 
 const newInsight = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
@@ -32,6 +44,34 @@ const newInsight = async ({ call }: World): Promise<Call & { params: { id: strin
 const newDashboard = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
   const made = await call(createDashboard, { body: requestExamples.createDashboard })
   return { params: { id: stringIn(made.body, 'id') } }
+}
+
+const newShare = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
+  const made = await call(createShare, { body: requestExamples.createShare })
+  return { params: { id: stringIn(made.body, 'id') } }
+}
+const PASSWORD = 'open sesame'
+/** The parameter of a secret link that was just created. */
+const secretOf = async ({ call }: World, body: object): Promise<{ key: string }> => {
+  const made = await call(createShare, { body: { name: 'For the press', kind: 'web', ...body } })
+  return { key: stringIn(made.body, 'secret') }
+}
+/** Without a credential, as visitors are. */
+const asVisitor = (params: Record<string, string>, call: Call = {}): Call => ({ key: null, ...call, params })
+const unknownLink = (call: Call = {}): Call => asVisitor({ key: 'x'.repeat(43), id: randomUUID() }, call)
+const lockedLink =
+  (call: Call = {}): Way =>
+  async (world) =>
+    asVisitor({ ...(await secretOf(world, { password: PASSWORD })), id: randomUUID() }, call)
+const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-31T00:00:00Z' }
+const sharedInsight: Way = async (world) => {
+  const insightId = (await newInsight(world)).params.id
+  const dashboard = await world.call(createDashboard, { body: { name: 'Shop', insightIds: [insightId] } })
+  const dashboardId = stringIn(dashboard.body, 'id')
+  return asVisitor(
+    { ...(await secretOf(world, { kind: 'dashboard', dashboardId })), id: insightId },
+    { body: range },
+  )
 }
 
 /** A query that does not need the database. */
@@ -67,4 +107,36 @@ export const analyticsExamples: Example[] = [
     good: async (world) => ({ ...(await newDashboard(world)), body: { name: 'New' } }),
   },
   { operation: deleteDashboard, good: newDashboard },
+  { operation: createShare, good: () => ({ body: requestExamples.createShare }) },
+  { operation: listShares, good: () => ({ query: { limit: '2' } }) },
+  { operation: getShare, good: newShare },
+  {
+    operation: updateShare,
+    good: async (world) => ({ ...(await newShare(world)), body: requestExamples.updateShare }),
+  },
+  { operation: revokeShare, good: newShare },
+  {
+    operation: getShared,
+    good: async (world) => asVisitor(await secretOf(world, {})),
+    others: { 403: lockedLink(), 404: () => unknownLink() },
+  },
+  {
+    operation: unlockShared,
+    good: async (world) =>
+      asVisitor(await secretOf(world, { password: PASSWORD }), { body: { password: PASSWORD } }),
+    others: {
+      403: lockedLink({ body: { password: 'open barley' } }),
+      404: () => unknownLink({ body: { password: PASSWORD } }),
+    },
+  },
+  {
+    operation: measureShared,
+    good: sharedInsight,
+    others: { 403: lockedLink({ body: range }), 404: () => unknownLink({ body: range }) },
+  },
+  {
+    operation: measureSharedWeb,
+    good: async (world) => asVisitor(await secretOf(world, {}), { body: range }),
+    others: { 403: lockedLink({ body: range }), 404: () => unknownLink({ body: range }) },
+  },
 ]
