@@ -1,3 +1,4 @@
+import type { WebView } from '@waymark/contracts/http/web-analytics'
 import { type Constellation, createClient, eventually, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
@@ -91,6 +92,21 @@ describe('the demo data of a first start', () => {
     ])
     // More than 1 EUR a person.
     for (const { value } of metrics[1]?.variants ?? []) expect(value).toBeGreaterThan(100)
+  })
+
+  it('has visits from many channels to many pages, of which some are bounces', async () => {
+    const now = Date.now()
+    const range = { from: new Date(now - 15 * 86_400_000).toISOString(), to: new Date(now).toISOString() }
+    const { totals, channels, entryPages, exitPages } = (await manage('POST', 'analytics/web', range))
+      .body as WebView
+    expect(totals.visits).toBeGreaterThan(100)
+    expect(totals.bounceRate).toBeGreaterThan(0.15)
+    expect(totals.bounceRate).toBeLessThan(0.6)
+    expect(totals.visitSeconds).toBeGreaterThan(60)
+    const known = ['direct', 'email', 'organic_search', 'paid_search', 'referral', 'social']
+    expect(channels.map(({ value }) => value).toSorted()).toEqual(known)
+    expect(entryPages.length).toBeGreaterThanOrEqual(5)
+    expect(exitPages.length).toBeGreaterThanOrEqual(5)
   })
 
   it('is added once, and removed with one call that keeps other data', async () => {

@@ -145,12 +145,13 @@ const eventOf = (step: Step & { kind: 'event' }, parts: EventParts): IngestRecor
   const { selectors, projectId } = references
   const { name, properties } = step
   const path = typeof properties.path === 'string' ? properties.path : '/'
-  const query = [shopper.source.utm, clickId && `wm_click=${clickId}`].filter(Boolean).join('&')
+  const { first, landing } = step
+  const query = [landing?.utm, first && clickId && `wm_click=${clickId}`].filter(Boolean).join('&')
   const page =
     name === 'page_view'
       ? {
-          url: `${SHOP_URL}${path}${step.first && query ? `?${query}` : ''}`,
-          ...(step.first && shopper.source.referrer && { referrer: shopper.source.referrer }),
+          url: `${SHOP_URL}${path}${query && `?${query}`}`,
+          ...(landing?.referrer && { referrer: landing.referrer }),
         }
       : // The shop keeps the campaign of a visitor until the order.
         name === 'order_placed'

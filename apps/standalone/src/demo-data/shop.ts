@@ -34,6 +34,8 @@ export type Step =
       properties: Record<string, unknown>
       signedIn: boolean
       first: boolean
+      /** Where the visit came from, on its first page. */
+      landing?: Source
     }
   | { kind: 'signUp'; agoMs: number }
   | { kind: 'secondDevice'; agoMs: number }
@@ -82,6 +84,7 @@ const INSTAGRAM: Source = {
   utm: 'utm_source=instagram&utm_medium=social&utm_campaign=autumn-sale',
   referrer: 'https://www.instagram.com/',
 }
+const DIRECT: Source = { utm: '', referrer: undefined }
 const SOURCES: readonly [Source, ...Source[]] = [
   NEWSLETTER,
   NEWSLETTER,
@@ -92,8 +95,31 @@ const SOURCES: readonly [Source, ...Source[]] = [
   },
   { utm: '', referrer: 'https://www.google.com/' },
   { utm: '', referrer: 'https://runnersblog.example/best-shoes' },
-  { utm: '', referrer: undefined },
+  DIRECT,
 ]
+
+/** Where those come from who were in the shop before. */
+const LATER_SOURCES: readonly [Source, ...Source[]] = [
+  DIRECT,
+  DIRECT,
+  { utm: '', referrer: 'https://www.google.com/' },
+  { utm: '', referrer: 'https://duckduckgo.com/' },
+  { utm: 'gclid=demo-click', referrer: 'https://www.google.com/' },
+  { utm: 'utm_source=newsletter&utm_medium=email&utm_campaign=new-colors', referrer: undefined },
+  { utm: '', referrer: 'https://www.instagram.com/' },
+]
+
+/** The pages on which visits begin that no campaign brings to the sale. */
+const ENTRY_PAGES: readonly [readonly [string, string], ...(readonly [string, string])[]] = [
+  ['/', 'Home'],
+  ['/', 'Home'],
+  ['/shoes', 'shoes'],
+  ['/jackets', 'jackets'],
+  ['/guides/first-marathon', 'Your first marathon'],
+]
+/** The share of visits that end with their first page: of those who never sign up, and of later visits of others. */
+const STRANGERS_BOUNCE = 0.5
+const CUSTOMERS_BOUNCE = 0.25
 
 /** A product, with its price in cents. */
 type Product = { sku: string; name: string; category: string; price: number }
@@ -139,6 +165,7 @@ export const createShoppers = (): Shopper[] => {
 /** The actions of a shopper, in order. */
 export const stepsOf = (shopper: Shopper, at: number): Step[] => {
   const random = createRandom(SEED + 1_000 + at)
+  const arrivals = createRandom(SEED + 2_000 + at)
   const steps: Step[] = []
   let agoMs = shopper.firstSeenAgoMs
   let signedIn = false
@@ -147,16 +174,34 @@ export const stepsOf = (shopper: Shopper, at: number): Step[] => {
     agoMs -= random.between(minMs, maxMs)
     return agoMs > MINUTE_MS
   }
-  const add = (name: string, properties: Record<string, unknown>): void => {
-    steps.push({ kind: 'event', agoMs, name, visit, properties, signedIn, first: steps.length === 0 })
+  const add = (name: string, properties: Record<string, unknown>, landing?: Source): void => {
+    const first = steps.length === 0
+    steps.push({
+      kind: 'event',
+      agoMs,
+      name,
+      visit,
+      properties,
+      signedIn,
+      first,
+      ...(landing && { landing }),
+    })
   }
-  const view = (path: string, title: string) => add('page_view', { path, title })
+  const view = (path: string, title: string, landing?: Source) => add('page_view', { path, title }, landing)
+  const arrive = (): void => {
+    const source = visit === 0 ? shopper.source : arrivals.pick(LATER_SOURCES)
+    const [path, title] = source.link ? ['/sale', 'Autumn sale'] : arrivals.pick(ENTRY_PAGES)
+    view(path, title, source)
+  }
+  const bounces = (): boolean =>
+    shopper.userId ? visit > 0 && arrivals.chance(CUSTOMERS_BOUNCE) : arrivals.chance(STRANGERS_BOUNCE)
 
   const visits = shopper.userId ? random.whole(2, 4) : random.whole(1, 2)
   for (; visit < visits; visit++) {
     if (visit > 0 && !pass(0.3 * DAY_MS, 3 * DAY_MS)) break
     if (visit === 1 && shopper.secondVisitorId && signedIn) steps.push({ kind: 'secondDevice', agoMs })
-    view(visit === 0 && shopper.source.link ? '/sale' : '/', visit === 0 ? 'Autumn sale' : 'Home')
+    arrive()
+    if (bounces()) continue
     const cart: Product[] = []
     const looks = random.whole(1, 3)
     for (let look = 0; look < looks && pass(0.3 * MINUTE_MS, 3 * MINUTE_MS); look++) {
