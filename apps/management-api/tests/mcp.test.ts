@@ -133,7 +133,8 @@ describe.skipIf(!services)('the server of the Model Context Protocol', () => {
 
   it.each([
     ['{', 400],
-    ['"text"', 400],
+    ['"text"', 422],
+    ['[]', 422],
     ['{}', 400],
     ['{"jsonrpc":"1.0","id":1,"method":"ping"}', 400],
     [JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x'.repeat(300 * 1024) }), 413],

@@ -2,7 +2,9 @@ import { Type } from 'typebox'
 import { ErrorBody } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 
-const Message = Type.Unsafe<unknown>({ description: 'A message of JSON-RPC 2.0.' })
+const Message = Type.Unsafe<unknown>(
+  Type.Object({}, { additionalProperties: true, description: 'A message of JSON-RPC 2.0.' }),
+)
 
 export const callMcp = defineOperation({
   id: 'callMcp',
