@@ -37,7 +37,7 @@ export const limitsConfig = {
   decidePerMinute: perMinute(
     'LIMIT_DECIDE_PER_MINUTE',
     30,
-    'Decisions, and separately OFREP evaluations and reports of exposures,',
+    'Decisions, and separately OFREP evaluations, flags for SDKs of PostHog and reports of exposures,',
   ),
   registerPerHour: accountLimit('LIMIT_REGISTER_PER_HOUR', 10, 'Registrations per hour and client address.'),
   signInPerMinute: accountLimit('LIMIT_SIGN_IN_PER_MINUTE', 20, 'Sign-ins per minute and client address.'),
