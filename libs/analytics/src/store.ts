@@ -361,6 +361,8 @@ export type EventsQuery = {
   below?: EventPlace | undefined
   /** Only events received at this time (ms) or later. */
   receivedFrom?: number | undefined
+  /** How long before its end the first range of receipts begins, in ms; 1 s by default. */
+  firstRangeMs?: number | undefined
   /** Maximum events of a portion, asked before each one. */
   portion: () => number
 }

@@ -123,3 +123,17 @@ describe('events that no poll has read', () => {
     expect(gaps).toEqual([{ dropped: first - 1, from: at(1), to: at(first - 1) }])
   })
 })
+
+it('reads from an hour before the newest known event, however long ago that was', async () => {
+  const { store } = createEvents(() => {})
+  const asked: (number | undefined)[] = []
+  const readPlaces = (query: EventsQuery) => {
+    asked.push(query.receivedFrom)
+    return store.readPlaces(query)
+  }
+  const live = createLiveEvents({ store: { ...store, readPlaces }, log: createMemoryLog() })
+  const reader = await live.follow('p', {})
+  await eventually('it has polled twice', () => asked.length > 1)
+  reader.close()
+  expect(asked[1]).toBe(at(0).getTime() - 60 * 60 * 1_000)
+})

@@ -5,7 +5,7 @@ import { createReadSize } from '../http/read-size.ts'
 
 /** Pause between two polls of a query, in ms. */
 const POLL_INTERVAL_MS = 700
-/** How long before a poll its events were received at most, in ms: those of a backlog are stored later. */
+/** How long before the newest known event the events of a poll were received at most, in ms: some are stored late. */
 const MAX_AGE_MS = 60 * 60 * 1000
 /** The number of newest events that a poll compares with the previous poll. */
 const NEWEST = 200
@@ -76,7 +76,7 @@ const createTail = (
 
   const poll = async (): Promise<void> => {
     const asked = { ...query, projectId }
-    const newest = await readNewest(store, asked)
+    const newest = await readNewest(store, asked, known ?? [])
     const fresh = known ? newIn(newest, known) : []
     const before = known
     const oldest = newest.at(-1)
@@ -143,11 +143,19 @@ const createTail = (
 type Asked = LiveEventQuery & { projectId: string }
 
 /** The places of the newest events. */
-const readNewest = async (store: Store, asked: Asked): Promise<PlacedEvent[]> => {
+const readNewest = async (
+  store: Store,
+  asked: Asked,
+  known: readonly PlacedEvent[],
+): Promise<PlacedEvent[]> => {
   const newest: PlacedEvent[] = []
-  const receivedFrom = Date.now() - MAX_AGE_MS
+  const now = Date.now()
+  // From the newest known event on, because the events of a backlog may be older than that.
+  const receivedFrom = (known[0]?.receivedAt ?? now) - MAX_AGE_MS
+  // All known places are found by the first statement.
+  const firstRangeMs = now - (known.at(-1)?.receivedAt ?? receivedFrom) + 1
   const portion = () => NEWEST - newest.length
-  for await (const { places } of store.readPlaces({ ...asked, receivedFrom, portion })) {
+  for await (const { places } of store.readPlaces({ ...asked, receivedFrom, firstRangeMs, portion })) {
     newest.push(...places)
     if (newest.length === NEWEST) break
   }

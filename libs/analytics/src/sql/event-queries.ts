@@ -89,8 +89,9 @@ async function* readRanges<Row extends PlaceRow>(
   const earliest = Math.max(EARLIEST_RECEIPT, query.receivedFrom ?? 0)
   let below: EventPlace | undefined = query.below
   let mayBeIdle = isUnfiltered(query)
+  const { firstRangeMs = FIRST_RANGE_MS } = query
   // Events that are selected by their keys are few.
-  for (let range = query.eventKeys === undefined ? FIRST_RANGE_MS : Number.POSITIVE_INFINITY; ; ) {
+  for (let range = query.eventKeys === undefined ? firstRangeMs : Number.POSITIVE_INFINITY; ; ) {
     const end = Math.min(below?.receivedAt ?? Date.now(), END)
     const from = Math.max(earliest, end - range)
     const limit = query.portion()
