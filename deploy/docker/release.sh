@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Publishes the images that build.sh has built. Pushes them, and signs each digest and its software bill of materials
-# (SPDX) with cosign. Writes the bills, and a kustomize component and a file of values for Helm that name the images by
+# Publishes the images that build.sh has built. Pushes them, signs each digest and its software bill of materials (SPDX)
+# with cosign, and verifies the signature. Writes the bills, and a kustomize component and a file of values for Helm that name the images by
 # digest.
 set -euo pipefail
 
@@ -10,7 +10,11 @@ Usage: PREFIX=registry.example.com/waymark/ release.sh [FOLDER]
   FOLDER       for the bills, the component and the values, default release
   PREFIX       in front of the app's name, as for build.sh
   TAG          default: the version in package.json, which CHANGELOG.md must describe
-  COSIGN_KEY   a key of cosign; without it, cosign signs with the identity of the workflow
+  IMAGES       the names of the images, default: all
+  COSIGN_KEY   a key of cosign, with its public key beside it as .pub; without it, cosign signs with the identity of the
+               workflow, which COSIGN_IDENTITY and COSIGN_ISSUER name
+  UNRELEASED   true: for a rehearsal, CHANGELOG.md need not describe the version
+  SIGNING      off: for a rehearsal without cosign and syft, nothing is signed and there are no bills
 USAGE
 }
 
@@ -24,13 +28,29 @@ tag=${TAG:-$version}
 readonly folder version tag
 [ -n "${PREFIX:-}" ] || fail 'set PREFIX to the registry and path of the images'
 [ "$tag" = "$version" ] || fail "TAG is $tag, and the version in package.json is $version"
-grep --quiet --fixed-strings "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
-for command in docker syft cosign; do
+if [ "${UNRELEASED:-}" != true ]; then
+  grep --quiet --fixed-strings "## [$version]" CHANGELOG.md || fail "CHANGELOG.md has no section for $version"
+fi
+commands=(docker)
+if [ "${SIGNING:-on}" != off ]; then commands+=(syft cosign); fi
+for command in "${commands[@]}"; do
   command -v "$command" >/dev/null || fail "$command is missing"
 done
 
 signing=(--yes)
-if [ -n "${COSIGN_KEY:-}" ]; then signing+=(--key "$COSIGN_KEY"); fi
+verifying=(--certificate-identity "${COSIGN_IDENTITY:-}" --certificate-oidc-issuer "${COSIGN_ISSUER:-}")
+if [ -n "${COSIGN_KEY:-}" ]; then
+  signing+=(--key "$COSIGN_KEY")
+  verifying=(--key "${COSIGN_KEY%.key}.pub")
+fi
+
+# Signs an image and its bill of materials, and checks that the registry has the signature.
+sign() {
+  syft scan "registry:$2" --quiet --output "spdx-json=$folder/$1.spdx.json"
+  cosign sign "${signing[@]}" "$2"
+  cosign attest "${signing[@]}" --type spdxjson --predicate "$folder/$1.spdx.json" "$2"
+  cosign verify "${verifying[@]}" "$2" >/dev/null
+}
 
 # The name of a pushed image with its digest.
 digest_of() {
@@ -53,12 +73,10 @@ image:
   prefix: $PREFIX
   digests:
 VALUES
-for app in $(deploy/docker/build.sh --list); do
+for app in ${IMAGES:-$(deploy/docker/build.sh --list)}; do
   docker push --quiet "$PREFIX$app:$tag"
   image="$(digest_of "$app")"
-  syft scan "registry:$image" --quiet --output "spdx-json=$folder/$app.spdx.json"
-  cosign sign "${signing[@]}" "$image"
-  cosign attest "${signing[@]}" --type spdxjson --predicate "$folder/$app.spdx.json" "$image"
+  if [ "${SIGNING:-on}" != off ]; then sign "$app" "$image"; fi
   # It does not run on Kubernetes.
   if [ "$app" = standalone ]; then continue; fi
   echo "  - { name: waymark/$app, newName: ${image%@*}, digest: ${image#*@} }" >>"$component.new"

@@ -86,6 +86,30 @@ it.skipIf(!hasHelm())('writes values for the Helm chart that name the images by 
   expect(new Set(images)).toEqual(new Set(APPS.map((app) => `${PREFIX}${app}@${DIGEST}`)))
 })
 
+it('verifies each signature by the digest of its image', () => {
+  release({ PREFIX, COSIGN_KEY: 'keys/cosign.key' })
+  const identity = 'https://github.com/shop/waymark/.github/workflows/release.yml@refs/tags/v1.2.3'
+  const issuer = 'https://token.actions.githubusercontent.com'
+  release({ PREFIX, COSIGN_IDENTITY: identity, COSIGN_ISSUER: issuer })
+  const by = `--certificate-identity ${identity} --certificate-oidc-issuer ${issuer}`
+  for (const app of IMAGES) {
+    expect(calls()).toContain(`cosign verify --key keys/cosign.pub ${PREFIX}${app}@${DIGEST}`)
+    expect(calls()).toContain(`cosign verify ${by} ${PREFIX}${app}@${DIGEST}`)
+  }
+})
+
+it('publishes only the named images', () => {
+  release({ PREFIX, IMAGES: 'setup standalone' })
+  const pushed = calls().filter((call) => call.startsWith('docker push'))
+  expect(pushed).toEqual(['setup', 'standalone'].map((app) => `docker push --quiet ${PREFIX}${app}:1.2.3`))
+})
+
+it('signs nothing and needs no section of the changelog in a rehearsal that says so', () => {
+  writeFileSync(path.join(copy, 'CHANGELOG.md'), '## [Unreleased]\n')
+  release({ PREFIX, SIGNING: 'off', UNRELEASED: 'true' })
+  expect(calls().filter((call) => !call.startsWith('docker'))).toEqual([])
+})
+
 it('writes no component and no values when a signature fails', () => {
   command('cosign', 'exit 1')
   expect(() => release()).toThrow()
