@@ -250,6 +250,12 @@ export const accountExamples: Example[] = [
         return { key: null, headers: await world.accessToken(userId), body }
       },
       403: (world) => asOwner(world, { body: { jsonrpc: '2.0', id: 1, method: 'ping' } }),
+      // The server of the protocol checks the message itself.
+      422: async (world) => {
+        const { userId } = await world.signIn()
+        const body = { jsonrpc: '2.0', id: 1, method: 'ping' }
+        return { key: null, headers: await world.accessToken(userId), query: { projectId: 'shop' }, body }
+      },
     },
   },
   { operation: getProject, good: () => ({}) },
