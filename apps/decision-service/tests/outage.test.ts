@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { exposures, topics } from '@waymark/contracts/topics'
-import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import { migrate, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
 import { ensureDemoProject } from '@waymark/project-config'
@@ -48,7 +48,6 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
     servers.push(postgres, redis, kafka)
     await migrate(pg.url)
     const db = openDatabase({ url: pg.url, poolSize: 2, applicationName: 'test', onError: () => {} })
-    await ensureEventPartitions(db.pool, { now: new Date() })
     ;({ apiKey, projectId } = await ensureDemoProject(db))
     await db.close()
     const log = createMemoryLog()

@@ -1,12 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { DecisionResults } from '@waymark/contracts/http/decisions'
-import {
-  applyIdentify,
-  createEventPartitions,
-  createEventWriter,
-  resolveProfiles,
-  storeExposures,
-} from '@waymark/pipeline'
+import { applyIdentify, createEventWriter, resolveProfiles, storeExposures } from '@waymark/pipeline'
 import { anEnrichedEvent, eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -82,7 +76,6 @@ describe.skipIf(!services)('the results of a decision', () => {
       db,
       analytics,
       projectConfigs,
-      partitions: createEventPartitions(db),
     })
     const conversions =
       eventName === 'order' && typeof total === 'number'

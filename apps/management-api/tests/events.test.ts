@@ -7,7 +7,7 @@ import { MAX_EXPORT_LIMIT, MAX_FILTERS_LENGTH } from '@waymark/contracts/http/ev
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { fulfils, parseFilter } from '@waymark/domain/analytics'
 import { eventKeyOf } from '@waymark/domain/ingestion'
-import { createEventPartitions, createEventWriter, resolveProfiles } from '@waymark/pipeline'
+import { createEventWriter, resolveProfiles } from '@waymark/pipeline'
 import { anEnrichedEvent, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, startWorld, type World } from './world.ts'
@@ -42,7 +42,7 @@ describe.skipIf(!services)('events that are filtered', () => {
   beforeAll(async () => {
     world = await startWorld()
     const { db, analytics, projectConfigs } = world.platform
-    write = createEventWriter({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
+    write = createEventWriter({ db, analytics, projectConfigs })
     const found = await resolveProfiles(db.pool, [
       { projectId: world.projectId, visitorId: 'v', userId: null },
       { projectId: world.projectId, visitorId: null, userId: 'u' },

@@ -4,7 +4,6 @@ import { compileSegment, isInSegment } from '@waymark/domain/decision'
 import {
   applyIdentify,
   createCompleteCounts,
-  createEventPartitions,
   createEventWriter,
   findPeople,
   resolveProfiles,
@@ -191,7 +190,7 @@ describe.skipIf(!services)('segments', () => {
     const { projectId } = world
     const names = ['order', 'view']
     // Counted from the creation of a segment on, and later those from before.
-    const write = createEventWriter({ db, analytics, projectConfigs, partitions: createEventPartitions(db) })
+    const write = createEventWriter({ db, analytics, projectConfigs })
     const visitors = Array.from({ length: 24 }, (_, n) => `person-${n}`)
     const eventsOf = async (visitorId: string, n: number, counted: number) => {
       const [profileId = null] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId: null }])

@@ -8,8 +8,8 @@ import {
   cacheUserAgents,
   createArchivedUntil,
   createCompleteCounts,
-  createEventPartitions,
   createEventWriter,
+  createForgetIds,
   createOutboxRelay,
   createProfileWriter,
   createPurger,
@@ -31,16 +31,16 @@ import {
   type Service,
 } from '@waymark/service-kit'
 import { archiveLoops } from './archive-loops.ts'
-import { completeEventsLoop } from './complete-events.ts'
+import { moveEventsLoop } from './move-events.ts'
 import { watchOutbox } from './outbox-gauges.ts'
 
 const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
-const PARTITIONS_INTERVAL_MS = 60 * 60 * 1000
 const COMPLETE_COUNTS_INTERVAL_MS = 5_000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 const RETENTION_INTERVAL_MS = 60 * 1000
+const FORGET_IDS_INTERVAL_MS = 60 * 1000
 
 type Client = Parameters<typeof withoutErased>[0]
 
@@ -50,10 +50,9 @@ type Client = Parameters<typeof withoutErased>[0]
  */
 export const createPersistenceConsumer = (platform: Platform, archive?: Archive): Service => {
   const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
-  const partitions = createEventPartitions(db)
   const describeUserAgent = cacheUserAgents()
   const onStored = countStoredEvents(platform.metrics)
-  const writeEvents = createEventWriter({ db, analytics, projectConfigs, partitions, onStored })
+  const writeEvents = createEventWriter({ db, analytics, projectConfigs, onStored })
   const writeProfiles = createProfileWriter({ db, analytics })
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
@@ -102,14 +101,14 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       drain('erasures', PURGE_INTERVAL_MS, purgeAll),
       drain('outbox-relay', RELAY_INTERVAL_MS, relay),
       drain('link-visitors', FORGET_INTERVAL_MS, () => forgetVisitors(db.pool)),
-      everyMs('event-partitions', PARTITIONS_INTERVAL_MS, () => partitions.makeAhead(new Date(clock()))),
       everyMs('retention', RETENTION_INTERVAL_MS, removeOldEvents),
+      drain('event-ids', FORGET_IDS_INTERVAL_MS, createForgetIds({ pool: db.pool, now: clock })),
       drain(
         'complete-counts',
         COMPLETE_COUNTS_INTERVAL_MS,
         createCompleteCounts({ db, analytics, now: clock }),
       ),
-      completeEventsLoop(platform),
+      moveEventsLoop(platform),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],
   }

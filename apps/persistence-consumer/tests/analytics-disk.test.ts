@@ -150,7 +150,7 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
       async () => (await inAnalytics().catch(() => 0)) >= sent.length,
     )
     expect(await inAnalytics()).toBe(sent.length)
-    expect(await countIn('ingest.events')).toBe(sent.length)
+    expect(await countIn('ingest.event_ids')).toBe(sent.length)
     expect(await countIn('ingest.dead_letters')).toBe(0)
   }
 

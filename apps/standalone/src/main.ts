@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { ensureEventPartitions, migrate, startEmbeddedPostgres } from '@waymark/database'
+import { migrate, startEmbeddedPostgres } from '@waymark/database'
 import { createDirectoryTransport, createSmtpTransport } from '@waymark/email-consumer'
 import { embeddedPlatform, openArchive, readConfig, runService, startService } from '@waymark/service-kit'
 import { APPS, createAllServices } from './app.ts'
@@ -48,7 +48,6 @@ await runService('standalone', env, async (context) => {
   )
   // Also with SMTP, because earlier messages may be in the directory.
   const platform = { ...embedded, deleteMailCopies: mailDir.deleteCopies }
-  await ensureEventPartitions(platform.db.pool, { now: new Date() })
   const baseUrl = `http://localhost:${config.http.port}`
   const { smtpUrl: url, timeoutMs } = config.mail
   const transport = url ? createSmtpTransport({ url, timeoutMs }) : mailDir

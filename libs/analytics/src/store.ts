@@ -30,19 +30,24 @@ export type AnalyticsWrites = {
    */
   completeEvents(events: readonly EnrichedEvent[]): Promise<void>
   /**
-   * The events that `completeEvents` has yet to complete, in portions of at most `limit`, in the order in which they are
-   * stored. Those of a portion may be completed before the next one is read.
+   * The names of the events under these keys that the store has, also of erased ones. Missing are those that it does not
+   * have, and those that `completeEvents` has yet to complete.
    */
-  listIncompleteEvents(options: { limit: number }): AsyncGenerator<EventKey[], void, undefined>
+  findEventNames(keys: readonly EventKey[]): Promise<(EventKey & { eventName: string })[]>
   /** Stores the current traits and merges of people. A profile with a later version is not replaced. */
   storeProfiles(profiles: readonly AnalyticsProfile[]): Promise<void>
   /** Deletes events. Their conversions remain without person and properties. Idempotent. */
   eraseEvents(events: readonly EventKey[]): Promise<void>
   /**
-   * Deletes a project's events of the earliest day (UTC) that has some before `before` (in ms), with their conversions.
+   * Deletes a project's events of the earliest day (UTC) that has some before `before` (in ms), with their conversions;
+   * with `receivedBefore` (in ms), only those that were received before it.
    * @returns whether there were any
    */
-  removeOldestDay(events: { projectId: string; before: number }): Promise<boolean>
+  removeOldestDay(events: {
+    projectId: string
+    before: number
+    receivedBefore?: number | undefined
+  }): Promise<boolean>
   /** Deletes people: their merges and traits. Idempotent. */
   eraseProfiles(profiles: readonly { projectId: string; profileId: string }[]): Promise<void>
 }

@@ -328,20 +328,14 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         profiles = [...profiles.filter((other) => other !== known), profile]
       }
     },
-    removeOldestDay: async ({ projectId, before }) => {
-      const timesOf = () =>
-        events
-          .filter((event) => event.projectId === projectId)
-          .map(({ timestamp }) => timestamp)
-          .filter((time) => Date.parse(time) < before)
-          .sort()
-      const day = timesOf()[0]?.slice(0, 10)
-      events = events.filter(
-        (event) =>
-          event.projectId !== projectId ||
-          Date.parse(event.timestamp) >= before ||
-          event.timestamp.slice(0, 10) !== day,
-      )
+    removeOldestDay: async ({ projectId, before, receivedBefore = Number.POSITIVE_INFINITY }) => {
+      const isRemovable = (event: Stored): boolean =>
+        event.projectId === projectId &&
+        Date.parse(event.timestamp) < before &&
+        (event.erased || Date.parse(event.receivedAt) < receivedBefore)
+      const times = events.filter(isRemovable).map(({ timestamp }) => timestamp)
+      const day = times.sort()[0]?.slice(0, 10)
+      events = events.filter((event) => !isRemovable(event) || event.timestamp.slice(0, 10) !== day)
       return day !== undefined
     },
     countByPerson: async ({ projectId, eventName, from, receivedBefore, after = '', people }) => {
@@ -363,8 +357,15 @@ export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => 
         return { profileId, day, n: of.length }
       })
     },
+    findEventNames: async (keys) =>
+      events
+        .map(({ projectId, eventId, eventName }) => ({ projectId, eventKey: eventKeyOf(eventId), eventName }))
+        .filter((event) =>
+          keys.some(
+            ({ projectId, eventKey }) => projectId === event.projectId && eventKey === event.eventKey,
+          ),
+        ),
     completeEvents: async () => {},
-    listIncompleteEvents: async function* () {},
     eraseEvents: async (keys) => {
       const isNamed = ({ projectId, eventId }: Stored) =>
         keys.some((key) => key.projectId === projectId && key.eventKey === eventKeyOf(eventId))

@@ -129,7 +129,7 @@ type CallOf<Part> = {
   [M in keyof Part]: Part[M] extends (argument: infer A) => unknown ? readonly [M, A] : never
 }[keyof Part]
 
-type Change = CallOf<Omit<AnalyticsWrites, 'listIncompleteEvents'>>
+type Change = CallOf<AnalyticsWrites>
 
 const changeArbitrary: fc.Arbitrary<Change> = fc.oneof(
   {
@@ -162,9 +162,27 @@ const changeArbitrary: fc.Arbitrary<Change> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .integer({ min: 0, max: DAYS * 24 })
+      .array(eventArbitrary, { maxLength: 3 })
       .map(
-        (hours): Change => ['removeOldestDay', { projectId: PROJECT(1), before: START + hours * HOUR_MS }],
+        (events): Change => [
+          'findEventNames',
+          events.map(({ projectId, eventId }) => ({ projectId, eventKey: eventKeyOf(eventId) })),
+        ],
+      ),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(fc.integer({ min: 0, max: DAYS * 24 }), fc.option(fc.integer({ min: 0, max: DAYS * 24 })))
+      .map(
+        ([hours, received]): Change => [
+          'removeOldestDay',
+          {
+            projectId: PROJECT(1),
+            before: START + hours * HOUR_MS,
+            receivedBefore: received === null ? undefined : START + received * HOUR_MS,
+          },
+        ],
       ),
   },
 )
@@ -458,10 +476,10 @@ const queriesArbitrary = fc.tuple(
   eventsArbitrary,
 )
 
-const apply = (
-  store: Omit<AnalyticsWrites, 'listIncompleteEvents'>,
-  [method, argument]: Change,
-): Promise<unknown> => store[method](argument as never)
+const apply = async (store: AnalyticsWrites, [method, argument]: Change): Promise<unknown> => {
+  const answer: unknown = await store[method](argument as never)
+  return Array.isArray(answer) ? comparable(answer) : answer
+}
 const run = async (store: AnalyticsQueries, [method, query]: QueryCall): Promise<unknown[]> => {
   if (method !== 'readEvents') return store[method](query as never)
   const portions = await Array.fromAsync(store.readEvents(query))
@@ -501,12 +519,17 @@ export const expectCompleted = async (
       .flatMap((portion) => portion.events)
       .map(({ eventId }) => eventId)
       .sort()
-  const incomplete = async () => (await Array.fromAsync(store.listIncompleteEvents({ limit: 1 }))).flat()
+  const keys = events.map(({ eventId }) => ({ projectId, eventKey: eventKeyOf(eventId) }))
+  const found = async () => {
+    const named = await store.findEventNames(keys)
+    return keys.map(({ eventKey }) => named.find((event) => event.eventKey === eventKey)?.eventName)
+  }
+  const names = events.map(({ eventName }) => eventName)
   expect(await idsIn()).toEqual([])
-  expect(await incomplete()).toEqual([{ projectId, eventKey: eventKeyOf(events[0]?.eventId ?? '') }])
+  expect(await found()).toEqual([undefined, names[1], undefined])
   for (let repeat = 0; repeat < 2; repeat++) {
     await store.completeEvents(events)
-    expect(await incomplete()).toEqual([])
+    expect(await found()).toEqual(names)
     expect(await idsIn()).toEqual([events[0]?.eventId, events[2]?.eventId].sort())
   }
   await store.storeEvents(events)

@@ -30,8 +30,17 @@ export const ProjectSettings = Type.Object(
         minimum: 1,
         maximum: 3_650,
         description:
-          'Days (UTC) after which events are removed: in analytics by `timestamp`, from lists and exports by ' +
-          '`receivedAt`. Removed events do not come back when this is increased. For ever unless set.',
+          'Days (UTC) after which events are removed, by their `timestamp`. Removed events do not come back when this ' +
+          'is increased. For ever unless set.',
+      }),
+    ),
+    deduplicationDays: Type.Optional(
+      Type.Integer({
+        minimum: 30,
+        maximum: 3_650,
+        description:
+          'Days after which the ids of events may be forgotten. An event that is sent again with a forgotten id is a ' +
+          'new event. For ever unless set.',
       }),
     ),
     archiveEvents: Type.Optional(

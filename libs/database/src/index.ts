@@ -2,7 +2,6 @@ export { applyServiceRoles, type ServiceRolesOptions } from './apply-service-rol
 export { type BulkColumn, bulkColumns } from './bulk-columns.ts'
 export { type Database, openDatabase } from './database.ts'
 export { startEmbeddedPostgres } from './embedded-postgres.ts'
-export { ensureEventPartitions } from './event-partitions.ts'
 export { Prisma, type PrismaClient } from './generated/prisma/client.ts'
 export { hasNewerMigrations, migrate, requireMigrated } from './migrate.ts'
 export { MigrationsPendingError } from './migration-error.ts'

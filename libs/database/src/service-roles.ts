@@ -51,6 +51,7 @@ const IDENTIFY: Grants = {
 const STORE_EVENTS: Grants = {
   ...IDENTIFY,
   'ingest.event_ids': 'SELECT, INSERT',
+  // For processes of the previous version during an upgrade.
   'ingest.events': 'SELECT, INSERT',
   'ingest.conversions': 'SELECT, INSERT, UPDATE (attribution)',
   'decision.counted_events': 'SELECT',
@@ -107,7 +108,7 @@ const merge = (...groups: readonly Grants[]): Grants => {
   return merged
 }
 
-/** The function that creates the partition of a month. */
+/** The function that creates the partition of a month, for processes of the previous version during an upgrade. */
 const CREATE_PARTITION = 'ingest.create_event_partition(date)'
 
 export type ServiceGrants = { tables: Grants; functions: readonly string[] }
@@ -127,6 +128,8 @@ export const serviceGrants = {
       'ingest.rejected_events': 'INSERT',
       'ingest.dead_letters': 'INSERT',
       'ingest.retention_runs': 'SELECT, INSERT, UPDATE',
+      'ingest.event_ids': 'DELETE',
+      'ingest.id_removals': 'SELECT, INSERT, UPDATE',
       'ingest.archive_queue': 'SELECT, UPDATE (file_id), DELETE',
       'ingest.archive_files': 'SELECT, INSERT, UPDATE, DELETE',
       'ingest.archive_erasures': 'SELECT, UPDATE (checked_until, due_at), DELETE',
@@ -140,7 +143,7 @@ export const serviceGrants = {
       'link.daily_counts': 'SELECT, INSERT, UPDATE',
       'link.daily_breakdowns': 'SELECT, INSERT, UPDATE',
     }),
-    functions: [CREATE_PARTITION],
+    functions: [CREATE_PARTITION, 'ingest.remove_moved_events(date, bigint)'],
   },
   'management-api': {
     tables: merge(CONFIG, API_KEYS, PURGE, RESOLVE_PROFILES, ASSIGN_COUPON, {

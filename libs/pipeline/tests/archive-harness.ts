@@ -10,7 +10,6 @@ import type { FileStore } from '@waymark/event-files'
 import { createTestDatabase } from '@waymark/testing'
 import { expect } from 'vitest'
 import { dequeueErased } from '../src/archive/index.ts'
-import { createEventPartitions } from '../src/events/event-queries.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
 
 /** An event store in memory. */
@@ -78,7 +77,7 @@ export const openArchiveHarness = async () => {
     ): Promise<void> => {
       written.push(...batch)
       await createEventWriter({
-        ...{ db, partitions: createEventPartitions(db) },
+        db,
         projectConfigs: {
           get: async (id: string) => ({
             settings: isArchived(id) ? { archiveEvents: true } : {},

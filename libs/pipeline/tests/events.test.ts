@@ -1,20 +1,20 @@
-import type { EventKey } from '@waymark/analytics'
+import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
-import { eventKeyOf } from '@waymark/domain/ingestion'
 import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { erasureHash } from '../src/erasure/index.ts'
-import { createCompleteEvents } from '../src/events/complete-events.ts'
-import {
-  createEventPartitions,
-  findOtherEvents,
-  findStoredEvents,
-  keyOfEvent,
-  storeConversions,
-  storeEvents,
-} from '../src/events/event-queries.ts'
+import { claimEvents, keyOfEvent, storeConversions } from '../src/events/event-queries.ts'
+import { createEventWriter } from '../src/events/event-writer.ts'
+import { createMoveEvents } from '../src/events/move-events.ts'
+import { storeAsBefore } from './earlier-events.ts'
+
+const later = (event: EnrichedEvent, ms: number): EnrichedEvent => ({
+  ...event,
+  receivedAt: new Date(Date.parse(event.receivedAt) + ms).toISOString(),
+})
+const HOUR_MS = 60 * 60 * 1000
 
 describe.skipIf(!services)('storing events', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -29,67 +29,54 @@ describe.skipIf(!services)('storing events', () => {
     await database.drop()
   })
 
-  const store = async (...events: ReturnType<typeof anEnrichedEvent>[]): Promise<number> =>
-    (await db.transaction((client) => storeEvents(client, events))).length
-  const countOf = async (eventId: string): Promise<number> => {
-    const { rows } = await db.pool.query<{ n: number }>(
-      'SELECT count(*)::int AS n FROM ingest.events WHERE event_id = $1',
-      [eventId],
-    )
-    return rows[0]?.n ?? 0
-  }
+  const claim = (...events: EnrichedEvent[]) => db.transaction((client) => claimEvents(client, events))
+  const claimed = async (...events: EnrichedEvent[]): Promise<number> => (await claim(...events)).added.length
 
-  it('stores one id once: within a batch, across batches, across months', async () => {
-    const partitions = createEventPartitions(db)
+  it('claims one id once: within a batch, across batches, across months', async () => {
     const now = anEnrichedEvent({ event: { eventId: 'twice' } })
     const earlier = anEnrichedEvent({ event: { eventId: 'twice' }, receivedAt: '2024-02-29T23:59:59.999Z' })
-    await partitions.ensureFor([now, earlier])
-    expect(await store(now, now)).toBe(1)
-    expect(await store(now)).toBe(0)
-    expect(await store(earlier)).toBe(0)
-    expect(await countOf('twice')).toBe(1)
+    expect(await claimed(now, now)).toBe(1)
+    expect(await claimed(now)).toBe(0)
+    expect(await claimed(earlier)).toBe(0)
   })
 
-  it('finds events as they were stored first, however they are repeated', async () => {
-    const conversions = [
-      { selectorId: uuidv7(), amount: 4_900, currency: 'EUR', quantity: 2 },
-      { selectorId: uuidv7(), amount: null, currency: null, quantity: null },
+  it('tells what is delivered again from what a client repeats, also in the same millisecond', async () => {
+    const event = anEnrichedEvent({ event: { eventId: 'repeated', properties: { total: 1 } } })
+    await claim(event)
+    const copy = JSON.parse(JSON.stringify(event)) as EnrichedEvent
+    expect(await claim(copy)).toEqual({ added: [], redelivered: [copy], repeated: [] })
+    const repeats = [
+      later(event, 1),
+      later(event, HOUR_MS),
+      later(event, 30 * 24 * HOUR_MS),
+      { ...event, properties: { total: 2 } },
+      { ...event, timestamp: '2024-01-01T00:00:00.000Z' },
     ]
-    const properties = { total: 49, nested: { list: [1, 'a', null] }, a: 1e21 }
-    const first = anEnrichedEvent({ event: { eventId: 'repeated', properties }, conversions })
-    const plain = anEnrichedEvent({ event: { eventId: 'plain' } })
-    const never = anEnrichedEvent({ event: { eventId: 'never stored' } })
-    const later = { ...first, receivedAt: new Date(Date.parse(first.receivedAt) + 1).toISOString() }
-    const other = { ...later, timestamp: '2024-01-01T00:00:00.000Z', properties: {}, conversions: [] }
-    await store(first, plain)
-    await db.transaction((client) =>
-      storeConversions(client, [first], { linkTouchesOf: () => undefined, news: [] }),
-    )
-    const found = await db.transaction((client) =>
-      findStoredEvents(client, [other, never, plain].map(keyOfEvent)),
-    )
-    expect(found).toHaveLength(2)
-    expect(found).toContainEqual(plain)
-    const { conversions: claims, ...rest } = found.find(({ eventId }) => eventId === 'repeated') ?? {}
-    expect({ ...rest, conversions }).toEqual(first)
-    expect(new Set(claims)).toEqual(new Set(conversions))
+    for (const repeat of repeats) {
+      const { added, redelivered, repeated } = await claim(repeat)
+      expect([added, redelivered, repeated.map(({ claim: { isOther } }) => isOther)]).toEqual([
+        [],
+        [],
+        [false],
+      ])
+    }
+    const { repeated } = await claim({ ...event, eventName: 'other' })
+    expect(repeated[0]?.claim).toEqual({
+      receivedAt: new Date(event.receivedAt),
+      isOther: true,
+      isOwn: false,
+    })
   })
 
-  it('finds ids of events with another name, also of removed ones and ids that an earlier version claimed', async () => {
-    const named = (eventId: string, eventName: string) => anEnrichedEvent({ event: { eventId, eventName } })
-    const ids = ['named', 'removed', 'earlier']
-    await store(...ids.map((id) => named(id, 'order')))
-    await db.pool.query(`DELETE FROM ingest.events WHERE event_id = 'removed'`)
-    await db.pool.query('UPDATE ingest.event_ids SET name_hash = NULL WHERE event_key = $1', [
-      eventKeyOf('earlier'),
-    ])
-    const find = (eventName: string) =>
-      findOtherEvents(
-        db.pool,
-        [...ids, 'new'].map((id) => named(id, eventName)),
-      )
-    expect(await find('order')).toEqual([])
-    expect(await find('refund')).toEqual([0, 1, 2])
+  it('takes an event for its own whose id an earlier version claimed', async () => {
+    const event = anEnrichedEvent({ event: { eventId: 'earlier' } })
+    await claim(event)
+    await db.pool.query(
+      'UPDATE ingest.event_ids SET name_hash = NULL, body_hash = NULL WHERE event_key = $1',
+      [keyOfEvent(event).eventKey],
+    )
+    expect((await claim(event)).redelivered).toEqual([event])
+    expect((await claim(later(event, 1))).repeated[0]?.claim.isOther).toBeNull()
   })
 
   it('separates the same id of two projects', async () => {
@@ -98,76 +85,141 @@ describe.skipIf(!services)('storing events', () => {
       event: { eventId: 'shared' },
       projectId: '01900000-0000-7000-8000-000000000002',
     })
-    expect(await store(one, two)).toBe(2)
+    expect(await claimed(one, two)).toBe(2)
   })
 
-  it('stores each event once when many writers have the same events in any order', async () => {
+  it('claims each id once when many writers have the same events in any order', async () => {
     const events = Array.from({ length: 200 }, (_, n) =>
       anEnrichedEvent({ event: { eventId: `contended-${n}` } }),
     )
     const { shuffled } = seededRandom()
-    const counts = await Promise.all(Array.from({ length: 8 }, () => store(...shuffled(events))))
+    const counts = await Promise.all(Array.from({ length: 8 }, () => claimed(...shuffled(events))))
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(200)
   })
 
-  it('creates the partition that old events need', async () => {
-    const old = anEnrichedEvent({ event: { eventId: 'old' }, receivedAt: '2023-07-15T12:00:00.000Z' })
-    await createEventPartitions(db).ensureFor([old])
-    expect(await store(old)).toBe(1)
+  const openAnalytics = async () => {
+    const analytics = await openDuckDBStore({
+      path: ':memory:',
+      memoryBytes: 256 * 1024 * 1024,
+      threads: 1,
+      queryTimeoutMs: 10_000,
+    })
+    onTestFinished(() => analytics.close())
+    return analytics
+  }
+  const projectConfigs = {
+    get: async () => ({ settings: {}, decisions: { countedEvents: new Set() } }) as never,
+  }
+  const never = new AbortController().signal
+
+  it('stores the event whose id was claimed, whatever is delivered in between', async () => {
+    const analytics = await openAnalytics()
+    const projectId = uuidv7()
+    const event = anEnrichedEvent({ projectId, event: { properties: { total: 1 } } })
+    const failing = createEventWriter({
+      db,
+      projectConfigs,
+      analytics: { ...analytics, storeEvents: () => Promise.reject(new Error('killed')) },
+    })
+    const write = createEventWriter({ db, projectConfigs, analytics })
+    const totals = async () =>
+      (await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 10 })))
+        .flatMap(({ events }) => events)
+        .map(({ properties }) => properties.total)
+    await expect(failing([event])).rejects.toThrow('killed')
+    await write([{ ...event, properties: { total: 2 } }])
+    await write([{ ...later(event, 1), properties: { total: 3 } }])
+    expect(await totals()).toEqual([])
+    await write([event])
+    await write([event, { ...event, properties: { total: 4 } }])
+    expect(await totals()).toEqual([1])
   })
 
-  it('completes the events of an earlier version, without those of people who were erased since', async () => {
-    const events = Array.from({ length: 5 }, (_, n) =>
-      anEnrichedEvent({ event: { eventId: `incomplete-${n}`, visitorId: `v${n}` } }),
+  it('keeps the event of another person when its id is repeated for one who was erased since', async () => {
+    const analytics = await openAnalytics()
+    const projectId = uuidv7()
+    const write = createEventWriter({ db, projectConfigs, analytics })
+    const event = later(anEnrichedEvent({ projectId, event: { visitorId: 'kept' } }), -HOUR_MS)
+    await write([event])
+    await db.pool.query(
+      `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
+       SELECT $1, 'visitor', ${erasureHash('given')}, now() - interval '30 minutes', gen_random_uuid()
+       FROM (SELECT $1::uuid AS project_id, 'visitor' AS kind, 'gone' AS value) AS given`,
+      [projectId],
     )
-    await store(...events)
-    const removed = anEnrichedEvent({ event: { eventId: 'removed since' } })
-    let incomplete = [...events, removed].map(keyOfEvent)
-    const written: EnrichedEvent[] = []
-    const erased: EventKey[] = []
-    const analytics = {
-      listIncompleteEvents: async function* ({ limit }: { limit: number }) {
-        for (let start = 0; start < incomplete.length; start += limit)
-          yield incomplete.slice(start, start + limit)
-      },
-      completeEvents: async (completed: readonly EnrichedEvent[]) => {
-        written.push(...completed)
-        // Between the read and the write of the store.
-        await db.pool.query(
-          `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
-           SELECT $1, 'visitor', ${erasureHash('given')}, now() + interval '1 hour', gen_random_uuid()
-           FROM (SELECT $1::uuid AS project_id, 'visitor' AS kind, 'v3' AS value) AS given
-           ON CONFLICT DO NOTHING`,
-          [events[0]?.projectId],
-        )
-      },
-      eraseEvents: async (keys: readonly EventKey[]) => {
-        erased.push(...keys)
-      },
-    }
-    const counts: number[] = []
-    const onCompleted = (count: number) => counts.push(count)
-    const complete = createCompleteEvents({ db, analytics, batchEvents: 2, onCompleted })
-    const { signal } = new AbortController()
-    expect(await complete(signal)).toBe(5)
-    expect(counts).toEqual([2, 2, 1])
-    expect(new Set(written)).toEqual(new Set(events))
-    expect(erased).toEqual([keyOfEvent(events[3] as EnrichedEvent)])
-    incomplete = []
-    expect(await complete(signal)).toBe(0)
+    await write([{ ...later(event, HOUR_MS), visitorId: 'gone' }])
+    const stored = await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 10 }))
+    expect(stored.flatMap(({ events }) => events).map(({ visitorId }) => visitorId)).toEqual(['kept'])
   })
 
-  it('stores any JSON', async () => {
-    const properties = {
-      __proto__: undefined,
-      text: 'q"\\,{}',
-      emoji: '😀',
-      number: 1e308,
-      nested: { list: [null, true, [1]] },
-    }
-    const event = anEnrichedEvent({ event: { eventId: 'odd', properties } })
-    expect(await store(event)).toBe(1)
-    const { rows } = await db.pool.query('SELECT properties FROM ingest.events WHERE event_id = $1', ['odd'])
-    expect(rows[0]?.properties).toEqual(JSON.parse(JSON.stringify(properties)))
+  it('moves the events of an earlier version, without those of erased people, and removes their months', async () => {
+    const analytics = await openAnalytics()
+    const projectId = uuidv7()
+    const conversions = [{ selectorId: uuidv7(), amount: 4_900, currency: 'EUR', quantity: 2 }]
+    const properties = { total: 49, nested: { list: [1, 'a', null] }, a: 1e21 }
+    const events = ['2024-03-31T23:59:59.999Z', '2024-04-01T00:00:00.000Z', new Date().toISOString()].flatMap(
+      (receivedAt, month) =>
+        [0, 1, 2].map((n) =>
+          anEnrichedEvent({
+            ...{ projectId, receivedAt, conversions: n === 0 ? conversions : [] },
+            event: { eventId: `${month}-${n}`, visitorId: `v${n}`, properties },
+          }),
+        ),
+    )
+    await storeAsBefore(db, events)
+    await db.transaction((client) =>
+      storeConversions(client, events, { linkTouchesOf: () => undefined, news: [] }),
+    )
+    // One is there already, and as it was stored first.
+    await analytics.storeEvents([{ ...(events[4] as EnrichedEvent), properties: { first: true } }])
+    await db.pool.query(
+      `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
+       SELECT $1, 'visitor', ${erasureHash('given')}, now() + interval '1 hour', gen_random_uuid()
+       FROM (SELECT $1::uuid AS project_id, 'visitor' AS kind, 'v2' AS value) AS given`,
+      [projectId],
+    )
+    const counts: number[] = []
+    const removed: (string | number)[][] = []
+    const move = createMoveEvents({
+      ...{ db, analytics, projectConfigs, batchEvents: 2 },
+      onCopied: (count) => counts.push(count),
+      onRemoved: (month, count) => removed.push([month, count]),
+    })
+    expect(await move(never)).toBe(9)
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5)
+    expect(removed).toEqual([])
+    const stored = (await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 100 }))).flatMap(
+      (portion) => portion.events,
+    )
+    expect(stored.map(({ eventId }) => eventId).sort()).toEqual(['0-0', '0-1', '1-0', '1-1', '2-0', '2-1'])
+    for (const event of stored)
+      expect(event.properties).toEqual(event.eventId === '1-1' ? { first: true } : properties)
+    // A process of the previous version stores one more of the last month.
+    const late = anEnrichedEvent({ projectId, event: { eventId: 'late' } })
+    await storeAsBefore(db, [late])
+    await move(never)
+    expect(removed.map(([, count]) => count)).toEqual([3, 3])
+    await move(never)
+    expect(removed.map(([, count]) => count)).toEqual([3, 3, 4])
+    expect(await move(never)).toBe(0)
+    expect((await db.pool.query('SELECT FROM ingest.events')).rowCount).toBe(0)
+    // The month in which a process of the previous version may still store events has its partition.
+    await storeAsBefore(db, [anEnrichedEvent({ projectId, event: { eventId: 'latest' } })], {
+      makeMonths: false,
+    })
+  })
+
+  it('keeps a month with more events than were found', async () => {
+    const event = anEnrichedEvent({ event: { eventId: 'more' }, receivedAt: '2024-06-01T00:00:00.000Z' })
+    await storeAsBefore(db, [event])
+    const remove = async (count: number) =>
+      (await db.pool.query(`SELECT ingest.remove_moved_events('2024-06-01', $1) AS done`, [count])).rows[0]
+        ?.done
+    expect([await remove(0), await remove(2), await remove(1), await remove(1)]).toEqual([
+      false,
+      false,
+      true,
+      false,
+    ])
   })
 })

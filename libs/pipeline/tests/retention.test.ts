@@ -3,9 +3,8 @@ import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
 import type { ProjectConfigs } from '@waymark/project-config'
-import { anEnrichedEvent, createTestDatabase, eventually, services } from '@waymark/testing'
+import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createEventPartitions } from '../src/events/event-queries.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
 import { createRetention, type RetentionDeps } from '../src/retention/remove-old-events.ts'
 
@@ -60,12 +59,10 @@ describe.skipIf(!services)('the retention of projects', () => {
     timestamp: at(timestamp),
   })
   const write = (events: readonly EnrichedEvent[]) =>
-    createEventWriter({ db, analytics, projectConfigs: configs, partitions: createEventPartitions(db) })(
-      events,
-    )
+    createEventWriter({ db, analytics, projectConfigs: configs })(events)
   const remove = (deps: Partial<RetentionDeps> = {}, signal = never) =>
     createRetention({
-      ...{ db, analytics, archivedUntil: async () => undefined, now: () => startedAt, batchEvents: 3 },
+      ...{ db, analytics, archivedUntil: async () => undefined, now: () => startedAt },
       ...deps,
     })(signal)
   /** Makes the next removal of all projects due. */
@@ -79,6 +76,12 @@ describe.skipIf(!services)('the retention of projects', () => {
     )
     return rows.map(({ key }) => key)
   }
+  /** The ids of stored events, the first received first. */
+  const storedIds = async (projectId: string): Promise<string[]> =>
+    (await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 100 })))
+      .flatMap(({ events }) => events)
+      .map(({ eventId }) => eventId)
+      .reverse()
   const inAnalytics = async (projectId: string): Promise<number> => {
     const rows = await analytics.measureTrend({
       ...{ projectId, metric: 'events', from: 0, to: today + 2 * DAY_MS, buckets: [0] },
@@ -87,7 +90,7 @@ describe.skipIf(!services)('the retention of projects', () => {
     return rows.find(({ bucket }) => bucket === null)?.value ?? 0
   }
 
-  it('removes whole days from both stores, in batches, and keeps the ids and other projects', async () => {
+  it('removes whole days and keeps the ids and other projects', async () => {
     const [projectId, other] = [await newProject(2), await newProject()]
     const times = [-40, -3, -3, -3, -3, -3, -3, -3, -2.0001, -2, -1, 0].map((days) => today + days * DAY_MS)
     const events = times.map((time, n) => anEvent(projectId, Math.round(time) + (time === today ? 0 : n)))
@@ -98,37 +101,38 @@ describe.skipIf(!services)('the retention of projects', () => {
     await setRetention(projectId, 2)
     await remove()
     const kept = events.slice(-3).map(({ eventId }) => eventId)
-    expect(await idsIn('ingest.events', projectId)).toEqual(kept)
+    expect(await storedIds(projectId)).toEqual(kept)
     expect(await inAnalytics(projectId)).toBe(3)
     expect((await idsIn('ingest.event_ids', projectId)).sort()).toEqual(
       events.map(({ eventId }) => eventId).sort(),
     )
-    expect(await idsIn('ingest.events', other)).toHaveLength(12)
+    expect(await storedIds(other)).toHaveLength(12)
     expect(await inAnalytics(other)).toBe(12)
     // Neither a redelivery nor a repeat brings an event back.
     await write(events)
     await write(events.map((event) => ({ ...event, receivedAt: at(Date.now()) })))
-    expect(await idsIn('ingest.events', projectId)).toEqual(kept)
+    expect(await storedIds(projectId)).toEqual(kept)
     expect(await inAnalytics(projectId)).toBe(3)
   })
 
-  it('does not add late events to analytics that are older than it, and removes them by receipt', async () => {
+  it('does not store late events that are older than it', async () => {
     const projectId = await newProject(30)
     const late = anEvent(projectId, today, today - 31 * DAY_MS)
     const inTime = anEvent(projectId, today, today - 30 * DAY_MS)
     await write([late, inTime])
     await write([late, inTime])
-    expect(await idsIn('ingest.events', projectId)).toHaveLength(2)
     expect(await inAnalytics(projectId)).toBe(1)
     await remove({ now: () => today + 31 * DAY_MS })
-    expect(await idsIn('ingest.events', projectId)).toEqual([])
+    expect(await storedIds(projectId)).toEqual([])
     expect(await inAnalytics(projectId)).toBe(0)
   })
 
   it('removes nothing that the archive does not have', async () => {
     const projectId = await newProject()
     const events = [-9, -8, -7].map((days) => anEvent(projectId, today + days * DAY_MS))
-    await write(events)
+    // Received now, about a time before.
+    const late = anEvent(projectId, today, today - 9 * DAY_MS)
+    await write([...events, late])
     await setRetention(projectId, 1)
     const asked: string[] = []
     await remove({
@@ -138,14 +142,13 @@ describe.skipIf(!services)('the retention of projects', () => {
       },
     })
     expect(asked).toContain(projectId)
-    expect(await idsIn('ingest.events', projectId)).toEqual(events.slice(1).map(({ eventId }) => eventId))
-    expect(await inAnalytics(projectId)).toBe(2)
+    expect(await storedIds(projectId)).toEqual([...events.slice(1), late].map(({ eventId }) => eventId))
   })
 
   it('applies a change of the setting at once, and otherwise waits for its interval', async () => {
     const projectId = await newProject()
     await write([-9, -5, -3].map((days) => anEvent(projectId, today + days * DAY_MS)))
-    const left = async () => (await idsIn('ingest.events', projectId)).length
+    const left = async () => (await storedIds(projectId)).length
     await setRetention(projectId, 6)
     await remove()
     expect(await left()).toBe(2)
@@ -157,62 +160,6 @@ describe.skipIf(!services)('the retention of projects', () => {
     await letPass()
     await remove({ now: () => today + 2 * DAY_MS })
     expect(await left()).toBe(0)
-  })
-
-  /** Calls `meanwhile` while a removal waits with its locks, because another transaction has locked `event`. */
-  const whileRemoving = async (
-    event: EnrichedEvent | undefined,
-    deps: Partial<RetentionDeps>,
-    meanwhile: () => Promise<void>,
-  ): Promise<void> => {
-    const client = await db.pool.connect()
-    try {
-      await client.query('BEGIN')
-      await client.query('SELECT FROM ingest.events WHERE project_id = $1 AND received_at = $2 FOR UPDATE', [
-        event?.projectId,
-        event?.receivedAt,
-      ])
-      const removing = remove(deps)
-      await eventually('the removal waits with locked rows', async () => {
-        const { rowCount } = await db.pool.query(
-          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query ILIKE '%DELETE FROM ingest.events%'`,
-        )
-        return rowCount === 1
-      })
-      await meanwhile()
-      await client.query('COMMIT')
-      await removing
-    } finally {
-      client.release()
-    }
-  }
-
-  it('does not delay writers while it removes', async () => {
-    const projectId = await newProject()
-    const old = [1, 2, 3].map((n) => anEvent(projectId, today - 9 * DAY_MS + n))
-    await write(old)
-    await setRetention(projectId, 1)
-    await whileRemoving(old[2], {}, async () => {
-      // New events, one of a day that is being removed, and one that is sent again.
-      const late = anEvent(projectId, today - 9 * DAY_MS + 4)
-      await write([anEvent(projectId, today), late, ...old.slice(0, 1)])
-      expect(await idsIn('ingest.events', projectId)).toHaveLength(5)
-    })
-    expect(await idsIn('ingest.events', projectId)).toHaveLength(1)
-  })
-
-  it.each([null, 30])('ends when the setting becomes %s while it removes from PostgreSQL', async (days) => {
-    const projectId = await newProject()
-    const old = [1, 2, 3, 4].map((n) => anEvent(projectId, today - 9 * DAY_MS + n))
-    await write(old)
-    await setRetention(projectId, 1)
-    await whileRemoving(old[1], { batchEvents: 1 }, async () => {
-      await setRetention(projectId, days)
-      // Another process notices it first.
-      await remove()
-    })
-    expect(await idsIn('ingest.events', projectId)).toEqual(old.slice(2).map(({ eventId }) => eventId))
-    expect(await inAnalytics(projectId)).toBe(4)
   })
 
   it('ends when the setting is changed while it removes from the analytics store', async () => {
@@ -267,16 +214,11 @@ describe.skipIf(!services)('the retention of projects', () => {
     expect(await inAnalytics(projectId)).toBe(0)
   })
 
-  it('removes an event that arrives late by the queue, with its id kept', async () => {
+  it('does not store an event that arrives late by the queue, but keeps its id', async () => {
     const projectId = await newProject(1)
     const event = anEvent(projectId, today - 5 * DAY_MS)
-    await remove()
     await write([event])
-    expect(await idsIn('ingest.events', projectId)).toHaveLength(1)
-    await letPass()
-    await remove()
-    await write([event])
-    expect(await idsIn('ingest.events', projectId)).toEqual([])
+    expect(await storedIds(projectId)).toEqual([])
     expect(await idsIn('ingest.event_ids', projectId)).toHaveLength(1)
   })
 

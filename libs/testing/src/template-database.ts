@@ -1,4 +1,4 @@
-import { ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import { migrate, openDatabase } from '@waymark/database'
 import pg from 'pg'
 
 /** The name of the migrated database that tests clone. */
@@ -24,6 +24,5 @@ export const makeTemplate = async (serverUrl: string): Promise<void> => {
   const url = urlOf(serverUrl, TEMPLATE)
   await migrate(url)
   const db = openDatabase({ url, poolSize: 2, applicationName: 'waymark-test', onError: () => {} })
-  await ensureEventPartitions(db.pool, { now: new Date() })
   await db.close()
 }

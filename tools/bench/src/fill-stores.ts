@@ -21,17 +21,8 @@ const SCHEMA = {
 const DEFINITION = `
   INSERT INTO core.event_definitions (id, project_id, name, schema) VALUES ($1, $2, 'page_view', $3)`
 const EVENTS = `
-  WITH made AS (
-    SELECT gen_random_uuid() AS event_key, now() - random() * interval '20 hours' AS received_at, n
-    FROM generate_series($2::int, $3::int) AS n
-  ), claimed AS (
-    INSERT INTO ingest.event_ids (project_id, event_key, received_at) SELECT $1, event_key, received_at FROM made
-  )
-  INSERT INTO ingest.events (project_id, event_key, received_at, event_id, event_name, visitor_id, properties, timestamp,
-    click_ids, warnings, context)
-  SELECT $1, event_key, received_at, event_key::text, 'page_view', 'visitor-' || n % 100000,
-    '{"url":"https://shop.example/shoes/red","price":4990,"currency":"EUR"}', received_at, '{}', '[]', '{}'
-  FROM made`
+  INSERT INTO ingest.event_ids (project_id, event_key, received_at)
+  SELECT $1, gen_random_uuid(), now() - random() * interval '20 hours' FROM generate_series($2::int, $3::int) AS n`
 const KEYS = `
   INSERT INTO core.api_keys (id, key_id, project_id, name, kind, scopes, secret_hash)
   SELECT gen_random_uuid(), lpad(n::text, 10, '0'), $1, 'Key ' || n, 'pub', '{events:write}', sha256(n::text::bytea)
@@ -41,7 +32,7 @@ const LINKS = `
   SELECT gen_random_uuid(), $1, 'bench-' || n, 'https://shop.example/shoes/' || n || '?color=red', '{}'
   FROM generate_series(1, $2::int) AS n`
 
-/** Adds a catalog and the given numbers of events, keys and links to a project. */
+/** Adds a catalog and the given numbers of claimed event ids, keys and links to a project. */
 export const fillStores = async (
   { pool }: Database,
   projectId: string,

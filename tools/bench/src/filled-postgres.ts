@@ -1,4 +1,4 @@
-import { type Database, ensureEventPartitions, migrate, openDatabase } from '@waymark/database'
+import { type Database, migrate, openDatabase } from '@waymark/database'
 import { ensureDemoProject } from '@waymark/project-config'
 import { startPostgres } from '@waymark/testing/servers'
 import type { StartedTestContainer } from 'testcontainers'
@@ -52,7 +52,6 @@ export const startFilledPostgres = async (stored: Stored): Promise<FilledPostgre
     await server.pool.query(`CREATE DATABASE ${FILLED}`)
     await migrate(urlOf(FILLED))
     const filled = open(FILLED)
-    await ensureEventPartitions(filled.pool, { now: new Date() })
     const demo = await ensureDemoProject(filled)
     // The limits of the deployment, which the benchmark raises, also apply here.
     await filled.prisma.apiKey.updateMany({

@@ -3,9 +3,9 @@ import { ingestRecords } from '@waymark/contracts/topics'
 import { classifyStoreError, type Database } from '@waymark/database'
 import { enrichEvent } from '@waymark/domain/enrichment'
 import { createKafkaEventBus } from '@waymark/event-bus'
-import { cacheUserAgents, storeEvents } from '@waymark/pipeline'
+import { cacheUserAgents, claimEvents } from '@waymark/pipeline'
 import { createLog } from '@waymark/service-kit'
-import { eventually } from '@waymark/testing/servers'
+import { eventually, executeOnClickHouse } from '@waymark/testing/servers'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'
 import { aRecord, outgoing } from './events.ts'
 import { figuresOf, startMeasured, type Usage } from './measured-process.ts'
@@ -23,8 +23,8 @@ const describeUserAgent = cacheUserAgents()
 const anEnrichedEvent = (projectId: string): EnrichedEvent =>
   enrichEvent(aRecord(projectId), { profileId: null, shortLink: null, describeUserAgent })
 
-/** Rows without the columns that the pipeline derives. */
-const storeRaw = ({ pool }: Database, projectId: string): Contender => ({
+/** The claims of ids alone. */
+const claimRaw = ({ pool }: Database, projectId: string): Contender => ({
   run: async (seconds) => {
     const until = performance.now() + seconds * 1_000
     let stored = 0
@@ -34,7 +34,7 @@ const storeRaw = ({ pool }: Database, projectId: string): Contender => ({
         while (performance.now() < until) {
           await client.query('BEGIN')
           const events = Array.from({ length: BATCH }, () => anEnrichedEvent(projectId))
-          stored += (await storeEvents(client, events)).length
+          stored += (await claimEvents(client, events)).added.length
           await client.query('COMMIT')
         }
       } finally {
@@ -85,7 +85,7 @@ export const pipelineBenchmark: Benchmark = {
       await publish()
       await eventually(
         'the events are stored',
-        async () => (await stored(db, projectId, since)) >= count,
+        async () => (await stored(env, projectId, since)) >= count,
         STORING_MS,
       )
       const seconds = (performance.now() - start) / 1_000
@@ -95,15 +95,16 @@ export const pipelineBenchmark: Benchmark = {
       await bus.close()
       await Promise.all([enrichment.stop(), persistence.stop()])
     }
-    return { ours: { run, stop }, baseline: storeRaw(db, projectId), dispose }
+    return { ours: { run, stop }, baseline: claimRaw(db, projectId), dispose }
   },
 }
 
-const stored = async ({ pool }: Database, projectId: string, since: Date): Promise<number> => {
-  const { rows } = await pool.query<{ stored: string }>(
-    `SELECT count(*) AS stored FROM ingest.events
-    WHERE project_id = $1 AND event_name = 'page_view' AND received_at >= $2`,
-    [projectId, since],
+/** The events that the column store has since a time. Their ids were claimed before. */
+const stored = async (env: Record<string, string>, projectId: string, since: Date): Promise<number> =>
+  Number(
+    await executeOnClickHouse(
+      env.CLICKHOUSE_URL ?? '',
+      `SELECT count() FROM ${env.CLICKHOUSE_DATABASE}.events FINAL WHERE project_id = '${projectId}'
+         AND event_name = 'page_view' AND received_at >= fromUnixTimestamp64Milli(${since.getTime()})`,
+    ),
   )
-  return Number(rows[0]?.stored)
-}

@@ -19,16 +19,16 @@ const compare = (expected: Iterable<string>, sent: ReadonlySet<string>, found: r
   }
 }
 
-/** Looks for every event of a load in its stores: the events, the conversions, and the analytics store. */
+/** Looks for every event of a load in its stores: the claims of ids, the conversions, and the analytics store. */
 export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
-  const idsIn = async (table: string): Promise<string[]> => {
-    const { rows } = await db.pool.query<{ id: string }>(
-      `SELECT event_id AS id FROM ${table} WHERE project_id = $1 AND starts_with(event_id, $2)`,
-      [projectId, `${load.name}-`],
-    )
-    return rows.map(({ id }) => id)
-  }
   const ofLoad = new Map(load.sent.map((id) => [eventKeyOf(id), id]))
+  const idsIn = async (table: string): Promise<string[]> => {
+    const { rows } = await db.pool.query<{ key: string }>(
+      `SELECT event_key AS key FROM ${table} WHERE project_id = $1`,
+      [projectId],
+    )
+    return rows.flatMap(({ key }) => ofLoad.get(key) ?? [])
+  }
   /** As in queries: unmerged rows of the same event count as one. */
   const inAnalytics = async (unnested = '') => {
     const keys = await executeOnClickHouse(
@@ -41,7 +41,7 @@ export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
   const sent = new Set(load.sent)
   const acknowledgedConversions = [...load.acknowledged].filter((id) => load.metering.has(id))
   return {
-    events: compare(load.acknowledged, sent, await idsIn('ingest.events')),
+    claims: compare(load.acknowledged, sent, await idsIn('ingest.event_ids')),
     conversions: compare(acknowledgedConversions, load.metering, await idsIn('ingest.conversions')),
     analytics: compare(load.acknowledged, sent, await inAnalytics()),
     analyticsConversions: compare(
@@ -63,7 +63,7 @@ export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): 
   await eventually(`everything of ${load.name} is stored`, isThere, RECOVERY_MS).catch(() => {})
   await eventually('the outbox is empty', () => isOutboxEmpty(fleet), RECOVERY_MS)
   const counts = await countLoad(fleet, load)
-  const { events, conversions, analytics } = counts
+  const { claims, conversions, analytics } = counts
   const sum = (of: 'missing' | 'twice' | 'unknown') =>
     Object.values(counts).reduce((total, count) => total + count[of].length, 0)
   report(what, {
@@ -71,7 +71,7 @@ export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): 
     acknowledged: load.acknowledged.size,
     'answered 503': refusals(load),
     'without answer': load.attempts.filter(({ status }) => status === 'no answer').length,
-    'events stored': events.stored,
+    'ids claimed': claims.stored,
     conversions: conversions.stored,
     'in analytics': analytics.stored,
     missing: sum('missing'),

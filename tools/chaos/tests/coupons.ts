@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib'
 import { DEFAULT_ALPHABET, drawCodes } from '@waymark/domain/coupon'
 import { insertCoupons } from '@waymark/pipeline'
 import { eventually } from '@waymark/testing'
@@ -43,9 +44,9 @@ export const countPool = async ({ db, projectId }: Fleet, poolId: string) => {
     `SELECT count(*) AS redemptions, count(DISTINCT coupon_id) AS coupons,
        (SELECT redeemed FROM coupon.pool_counts WHERE pool_id = $1) AS counted,
        (SELECT count(*) FROM coupon.coupons WHERE pool_id = $1 AND status = 'redeemed') AS redeemed,
-       (SELECT count(*) FROM ingest.events WHERE project_id = $2 AND event_name = 'coupon_redeemed') AS events
+       (SELECT count(*) FROM ingest.event_ids WHERE project_id = $2 AND name_hash = $3) AS events
      FROM coupon.redemptions WHERE pool_id = $1`,
-    [poolId, projectId],
+    [poolId, projectId, crc32('coupon_redeemed') | 0],
   )
   return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)]))
 }

@@ -56,12 +56,12 @@ describe.skipIf(!services)('persistence that is killed at critical moments', () 
     async () => {
       // Received as soon as the transaction is committed.
       await listener.query(`
-        CREATE TRIGGER tell AFTER INSERT ON ingest.events FOR EACH STATEMENT EXECUTE FUNCTION tell()`)
+        CREATE TRIGGER tell AFTER INSERT ON ingest.event_ids FOR EACH STATEMENT EXECUTE FUNCTION tell()`)
       await listener.query('LISTEN committed')
       await killAt('point-database', 'between the primary database and the analytics store', (heard) => {
         listener.once('notification', heard)
       })
-      await listener.query('DROP TRIGGER tell ON ingest.events')
+      await listener.query('DROP TRIGGER tell ON ingest.event_ids')
     },
     extent(180_000, 1_800_000),
   )

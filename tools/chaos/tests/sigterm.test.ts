@@ -132,7 +132,7 @@ describe.skipIf(!services)('SIGTERM under load', () => {
       const committed = await kafka.committed('persistence', 'events.enriched.v1')
       const handled = [...committed.values()].reduce((sum, offset) => sum + Number(offset), 0)
       const stored = await fleet.db.prisma.$queryRaw<{ n: number }[]>`
-        SELECT count(*)::int AS n FROM ingest.events`
+        SELECT count(*)::int AS n FROM ingest.event_ids`
       report(`the consumers stopped, round ${round + 1}`, {
         committed: handled,
         stored: stored[0]?.n ?? 0,

@@ -3,7 +3,6 @@ import { topics } from '@waymark/contracts/topics'
 import {
   applyServiceRoles,
   type Database,
-  ensureEventPartitions,
   hasNewerMigrations,
   migrate,
   openDatabase,
@@ -108,7 +107,6 @@ await runService('setup', env, async ({ log, scope, signal }) => {
       const roles = await applyServiceRoles(db.pool, rolesOptions(config.roles))
       log.info({ roles }, 'Set up the database roles of services')
     }
-    await ensureEventPartitions(db.pool, { now: new Date() })
     if (steps.has('demo') && config.demo.baseUrl !== '') await keepDemo(db)
     if (steps.has('account')) print(await createAccount(db, config.account))
     if (steps.has('reset-second-factor')) print(await resetSecondFactor(db, config.account.email))

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { anEnrichedEvent } from '@waymark/testing'
+import { anEnrichedEvent } from '@waymark/testing/unit'
 import { expect, it, onTestFinished } from 'vitest'
 import { openClickHouseStore } from './index.ts'
 

@@ -1,7 +1,7 @@
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
-import type { AnalyticsWrites } from '../store.ts'
+import type { AnalyticsWrites, EventKey } from '../store.ts'
 import { timeText } from './dialect.ts'
 import { COMPLETE_PRECEDENCE, ERASED_PRECEDENCE } from './schema-queries.ts'
 
@@ -9,14 +9,9 @@ import { COMPLETE_PRECEDENCE, ERASED_PRECEDENCE } from './schema-queries.ts'
 const KEPT = `project_id, event_key, "time", event_name, bot, browser, os, device, country, utm_source, utm_medium,
   utm_campaign, utm_term, utm_content, click_id, link, link_campaign, warnings, conversions`
 
-/** The sorting key of an event that is to be completed. */
-type IncompleteRow = { project_id: string; event_name: string; time: string; event_key: string }
-
-// In the order of the sorting key, so that a portion reads only what follows the portion before.
-const incompleteEvents = (isNext: boolean): string => `
-  SELECT project_id, event_name, "time", event_key FROM events WHERE received_at = 0 AND NOT erased
-    ${isNext ? `AND (project_id, event_name, "time", event_key) > ({project_id:UUID}, {event_name:String}, {time:DateTime64(3, 'UTC')}, {event_key:UUID})` : ''}
-  ORDER BY project_id, event_name, "time", event_key LIMIT {limit:UInt32}`
+const EVENT_NAMES = `
+  SELECT toString(event_key) AS eventKey, event_name AS eventName FROM events
+  WHERE project_id = {project:UUID} AND event_key IN {keys:Array(UUID)} AND (received_at > 0 OR erased)`
 
 // A replica whose session in Keeper has ended neither counts nor gets new connections.
 const ACTIVE_REPLICAS = `
@@ -77,20 +72,20 @@ export const createWrites = (
       await insertEvents(events, onAllReplicas ? { settings: await forAllReplicas() } : {})
     },
     completeEvents: (events) => insertEvents(events, { more: { precedence: COMPLETE_PRECEDENCE } }),
-    listIncompleteEvents: async function* ({ limit }) {
-      for (let last: IncompleteRow | undefined; ; ) {
-        const found: IncompleteRow[] = await client
+    findEventNames: async (keys) => {
+      const found: (EventKey & { eventName: string })[] = []
+      for (const [projectId, named] of Map.groupBy(keys, (key) => key.projectId)) {
+        const rows = await client
           .query({
-            query: incompleteEvents(last !== undefined),
-            query_params: { ...last, limit },
+            query: EVENT_NAMES,
+            query_params: { project: projectId, keys: named.map(({ eventKey }) => eventKey) },
             format: 'JSONEachRow',
           })
-          .then((result) => result.json<IncompleteRow>())
+          .then((result) => result.json<Omit<EventKey, 'projectId'> & { eventName: string }>())
           .catch(fail)
-        if (found.length === 0) return
-        yield found.map(({ project_id, event_key }) => ({ projectId: project_id, eventKey: event_key }))
-        last = found.at(-1)
+        found.push(...rows.map((row) => ({ projectId, ...row })))
       }
+      return found
     },
     storeProfiles: async (profiles) => {
       if (profiles.length === 0) return
@@ -111,12 +106,14 @@ export const createWrites = (
         await command(`DELETE FROM events ${where}`, { project, keys })
       }
     },
-    removeOldestDay: async ({ projectId, before }) => {
+    removeOldestDay: async ({ projectId, before, receivedBefore = Number.MAX_SAFE_INTEGER }) => {
+      const where = `WHERE project_id = {project:UUID} AND "time" < {before:DateTime64(3, 'UTC')}
+        AND toUnixTimestamp64Milli(received_at) < {received:Int64}`
+      const query_params = { project: projectId, before: timeText(before), received: receivedBefore }
       const oldest = await client
         .query({
-          query: `SELECT toStartOfDay(min("time")) AS day, count() AS events FROM events
-            WHERE project_id = {project:UUID} AND "time" < {before:DateTime64(3, 'UTC')}`,
-          query_params: { project: projectId, before: timeText(before) },
+          query: `SELECT toStartOfDay(min("time")) AS day, count() AS events FROM events ${where}`,
+          query_params,
           format: 'JSONEachRow',
           // Repeats do not change the earliest day.
           clickhouse_settings: { final: 0 },
@@ -125,11 +122,10 @@ export const createWrites = (
         .catch(fail)
       const [found] = oldest
       if (!found || Number(found.events) === 0) return false
-      await command(
-        `DELETE FROM events WHERE project_id = {project:UUID} AND "time" < {before:DateTime64(3, 'UTC')}
-          AND "time" < {day:DateTime64(3, 'UTC')} + INTERVAL 1 DAY`,
-        { project: projectId, before: timeText(before), day: found.day },
-      )
+      await command(`DELETE FROM events ${where} AND "time" < {day:DateTime64(3, 'UTC')} + INTERVAL 1 DAY`, {
+        ...query_params,
+        day: found.day,
+      })
       return true
     },
     eraseProfiles: async (profiles) => {

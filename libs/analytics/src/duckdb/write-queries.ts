@@ -1,6 +1,6 @@
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.ts'
-import type { AnalyticsWrites } from '../store.ts'
+import type { AnalyticsWrites, EventKey } from '../store.ts'
 import type { DuckDBFile } from './file.ts'
 
 /** The columns of a table for rows in JSON, with their types. */
@@ -49,8 +49,8 @@ const KEY_TYPES = { project_id: 'VARCHAR', event_key: 'UUID' }
 const PROFILE_KEY_TYPES = { project_id: 'VARCHAR', profile_id: 'UUID' }
 
 /** Rows from one JSON text, as a table expression. */
-const rowsOf = (types: object): string =>
-  `(SELECT unnest(r) FROM (SELECT unnest(from_json($1, '${JSON.stringify([types])}')) AS r))`
+const rowsOf = (types: object, parameter = '$1'): string =>
+  `(SELECT unnest(r) FROM (SELECT unnest(from_json(${parameter}, '${JSON.stringify([types])}')) AS r))`
 
 const names = (types: object): string =>
   Object.keys(types)
@@ -75,10 +75,12 @@ const COMPLETE_EVENTS = `
   WHERE events."time" BETWEEN $2::TIMESTAMP AND $3::TIMESTAMP AND events.project_id = new.project_id
     AND events.event_key = new.event_key AND events."time" = new."time" AND events.details IS NULL AND NOT events.erased`
 
-type IncompleteRow = { project_id: string; event_key: string; place: bigint }
-const INCOMPLETE_EVENTS = `
-  SELECT project_id, event_key::VARCHAR AS event_key, rowid AS place FROM events
-  WHERE details IS NULL AND NOT erased AND rowid > $last::BIGINT ORDER BY rowid LIMIT $limit::BIGINT`
+type NameRow = { project_id: string; event_key: string; event_name: string }
+const EVENT_NAMES = `
+  SELECT e.project_id, e.event_key::VARCHAR AS event_key, e.event_name
+  FROM events AS e
+  WHERE (e.project_id, e.event_key) IN (SELECT (project_id, event_key) FROM ${rowsOf(KEY_TYPES, '$keys')} AS named)
+    AND (e.details IS NOT NULL OR e.erased)`
 
 const DROP_OLDER_PROFILES = `
   DELETE FROM profiles USING ${rowsOf(PROFILE_TYPES)} AS new
@@ -100,16 +102,20 @@ const ERASE_PERSON = `
     city = NULL, path = NULL, referrer = NULL, referrer_host = NULL, properties = '{}', received_at = NULL, details = NULL
   ${WHERE_NAMED} AND NOT erased`
 
-// Everything before the end of the earliest day. The first condition on the time lets DuckDB skip later blocks.
+// Everything before the end of the earliest day. The first condition on the time lets DuckDB skip later blocks. Erased
+// events have no time of receipt.
+const REMOVABLE = `project_id = $1 AND "time" < $2::TIMESTAMP AND (received_at IS NULL OR epoch_ms(received_at) < $3)`
 const REMOVE_OLDEST_DAY = `
-  DELETE FROM events WHERE project_id = $1 AND "time" < $2::TIMESTAMP AND "time" < (
-    SELECT date_trunc('day', min("time")) + INTERVAL 1 DAY FROM events
-    WHERE project_id = $1 AND "time" < $2::TIMESTAMP
+  DELETE FROM events WHERE ${REMOVABLE} AND "time" < (
+    SELECT date_trunc('day', min("time")) + INTERVAL 1 DAY FROM events WHERE ${REMOVABLE}
   )`
 
 const ERASE_PROFILES = `
   DELETE FROM profiles
   WHERE (project_id, profile_id) IN (SELECT (project_id, profile_id) FROM ${rowsOf(PROFILE_KEY_TYPES)} AS named)`
+
+const keyRows = (keys: readonly EventKey[]): string =>
+  JSON.stringify(keys.map(({ projectId, eventKey }) => ({ project_id: projectId, event_key: eventKey })))
 
 /** The rows of a batch, and the first and last of their times. */
 const valuesOf = (events: readonly EnrichedEvent[]): [string, string, string] => {
@@ -131,14 +137,14 @@ export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
       [STORE_EVENTS, values],
     ])
   },
-  listIncompleteEvents: async function* ({ limit }) {
-    for (let last = -1; ; ) {
-      const bindings = { last, limit }
-      const found: IncompleteRow[] = await file.query<IncompleteRow>('', INCOMPLETE_EVENTS, bindings)
-      if (found.length === 0) return
-      yield found.map(({ project_id, event_key }) => ({ projectId: project_id, eventKey: event_key }))
-      last = Number(found.at(-1)?.place)
-    }
+  findEventNames: async (keys) => {
+    if (keys.length === 0) return []
+    const found = await file.query<NameRow>('', EVENT_NAMES, { keys: keyRows(keys) })
+    return found.map(({ project_id, event_key, event_name }) => ({
+      projectId: project_id,
+      eventKey: event_key,
+      eventName: event_name,
+    }))
   },
   storeProfiles: async (profiles) => {
     if (profiles.length === 0) return
@@ -150,16 +156,16 @@ export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
   },
   eraseEvents: async (events) => {
     if (events.length === 0) return
-    const rows = JSON.stringify(
-      events.map(({ projectId, eventKey }) => ({ project_id: projectId, event_key: eventKey })),
-    )
+    const rows = keyRows(events)
     await file.write([
       [ERASE_EVENTS, [rows]],
       [ERASE_PERSON, [rows]],
     ])
   },
-  removeOldestDay: async ({ projectId, before }) =>
-    (await file.write([[REMOVE_OLDEST_DAY, [projectId, new Date(before).toISOString()]]])) > 0,
+  removeOldestDay: async ({ projectId, before, receivedBefore = Number.MAX_SAFE_INTEGER }) => {
+    const values = [projectId, new Date(before).toISOString(), receivedBefore]
+    return (await file.write([[REMOVE_OLDEST_DAY, values]])) > 0
+  },
   eraseProfiles: async (profiles) => {
     if (profiles.length === 0) return
     const rows = JSON.stringify(

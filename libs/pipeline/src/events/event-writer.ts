@@ -8,41 +8,33 @@ import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
 import { keptBy } from '../retention/index.ts'
-import {
-  type EventPartitions,
-  findStoredEvents,
-  keyOfEvent,
-  storeConversions,
-  storeEvents,
-} from './event-queries.ts'
+import { type ClaimedEvents, claimEvents, keyOfEvent, storeConversions } from './event-queries.ts'
 
 export type EventWriterDeps = {
   db: Database
   analytics: Pick<AnalyticsWrites, 'storeEvents' | 'eraseEvents'>
   projectConfigs: ProjectConfigs
-  partitions: EventPartitions
-  /** Called after new events were stored in the primary database. */
+  /** Called after the ids of new events were claimed. */
   onStored?: (events: readonly EnrichedEvent[]) => void
   /** Whether to wait until every replica of the analytics store has the events. */
   onAllReplicas?: boolean
 }
-/** Further writes in the transaction that stores events in the primary database. */
+/** Further writes in the transaction that claims the ids of events. */
 type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
 
 /**
- * Stores events in the primary database and the analytics store, each event once. Events of people who were erased after
- * they were received are in neither store afterwards. Events from before the project's retention are only in the primary
- * database, which removes them by receipt.
+ * Stores events, each once: what must be decided once in the primary database, the events themselves in the analytics store.
+ * Events of people who were erased after they were received, and those from before the project's retention, are in neither
+ * store afterwards.
  */
 export const createEventWriter = ({
   db,
   analytics,
   projectConfigs,
-  partitions,
   onStored = () => {},
   onAllReplicas = false,
 }: EventWriterDeps) => {
-  const eraseFromAnalytics = async (events: readonly EnrichedEvent[]): Promise<void> => {
+  const eraseEvents = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
     for (const [projectId, ofProject] of Map.groupBy(events, (event) => event.projectId)) {
       const placeOf = (event: EnrichedEvent) => ({
@@ -54,41 +46,40 @@ export const createEventWriter = ({
     await analytics.eraseEvents(events.map(keyOfEvent))
   }
 
-  return async (events: readonly EnrichedEvent[], alongside?: Alongside): Promise<void> => {
-    await partitions.ensureFor(events)
+  /** Returns the events whose ids belong to earlier ones, which are not stored. */
+  return async (
+    events: readonly EnrichedEvent[],
+    alongside?: Alongside,
+  ): Promise<ClaimedEvents['repeated']> => {
     // Before the transaction, which would otherwise need a second connection.
     const configs = await configsOf(projectConfigs, events)
     const countedEvents: CountedEvents = (projectId) =>
       configs.get(projectId)?.decisions.countedEvents ?? NONE
     const isKept = keptBy(configs, Date.now())
-    const { kept, erased, stored, added } = await db.transaction(async (client) => {
+    const isArchived = (event: EnrichedEvent): boolean =>
+      configs.get(event.projectId)?.settings.archiveEvents === true && isKept(event)
+    const { erased, claimed } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
-      const added = new Set(await storeNewEvents(client, sorted.kept, countedEvents))
-      await queueForArchive(
-        client,
-        [...added].filter(
-          (event) => configs.get(event.projectId)?.settings.archiveEvents === true && isKept(event),
-        ),
-      )
+      const claimed = await storeNewEvents(client, sorted.kept, countedEvents)
+      await queueForArchive(client, claimed.added.filter(isArchived))
       await alongside?.(client, sorted.kept)
-      const repeats = sorted.kept.filter((event) => !added.has(event))
-      return {
-        ...sorted,
-        added,
-        stored: [...added, ...(await findStoredEvents(client, repeats.map(keyOfEvent)))],
-      }
+      return { ...sorted, claimed }
     })
-    onStored([...added])
-    // Repeats too, as they are stored, because the analytics store may lack them after a failure or a crash.
-    await analytics.storeEvents(stored.filter(isKept), { onAllReplicas })
+    onStored(claimed.added)
+    const written = [...claimed.added, ...claimed.redelivered]
+    await analytics.storeEvents(written.filter(isKept), { onAllReplicas })
     // An erasure may have run between the two writes, or through this store only before a crash.
-    const written = [...kept, ...stored]
     const late = await findErased(db.pool, written.map(aboutEvent))
-    await eraseFromAnalytics([...erased, ...written.filter((_, place) => late.has(place))])
+    await eraseEvents([...erased, ...written.filter((_, index) => late.has(index))])
+    return claimed.repeated
   }
 }
 
 const NONE: ReadonlySet<string> = new Set()
+
+/** Whether the projects of events still keep them. @throws AppError store_unavailable when a configuration is not available */
+export const keptByProjects = async (projectConfigs: ProjectConfigs, events: readonly EnrichedEvent[]) =>
+  keptBy(await configsOf(projectConfigs, events), Date.now())
 
 /** The configurations of the projects of a batch. @throws AppError store_unavailable when one is not available */
 const configsOf = async (
@@ -102,16 +93,15 @@ const configsOf = async (
 }
 
 /**
- * Stores events in the primary database, and for new ones their counts, touches and conversions, in one transaction.
- * @returns the events that were new
+ * Claims the ids of events, and stores the counts, touches and conversions of new ones, in one transaction.
  */
 export const storeNewEvents = async (
   client: ClientBase,
   events: readonly EnrichedEvent[],
   countedEvents: CountedEvents,
-): Promise<EnrichedEvent[]> => {
-  const stored = await storeEvents(client, events)
-  await storeCounts(client, stored, countedEvents)
-  await storeConversions(client, stored, await storeTouches(client, stored))
-  return stored
+): Promise<ClaimedEvents> => {
+  const claimed = await claimEvents(client, events)
+  await storeCounts(client, claimed.added, countedEvents)
+  await storeConversions(client, claimed.added, await storeTouches(client, claimed.added))
+  return claimed
 }

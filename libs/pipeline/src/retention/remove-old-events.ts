@@ -1,11 +1,8 @@
 import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
-import { type EventPlace, placeBefore } from '../stored-events/index.ts'
 import { keptSince } from './kept-since.ts'
 import {
-  deleteEventBatch,
   findDueProjects,
-  findOldestReceipt,
   type ProjectRetention,
   renewRemoval,
   setRemovalDue,
@@ -22,8 +19,6 @@ export type ArchivedUntil = (projectId: string) => Promise<number | undefined>
 const LEASE_SECONDS = 10 * 60
 const INTERVAL_SECONDS = 60 * 60
 const RETRY_SECONDS = 60
-const BATCH_EVENTS = 2_000
-const DAY_MS = 24 * 60 * 60 * 1000
 
 export type RetentionDeps = {
   db: Database
@@ -31,47 +26,19 @@ export type RetentionDeps = {
   archivedUntil: ArchivedUntil
   /** The current time in ms. */
   now: () => number
-  /** Events of one statement in PostgreSQL. */
-  batchEvents?: number
 }
 
 /**
- * Removes the events that are older than the retention of their project, a day at a time: from PostgreSQL by receipt, from
- * the analytics store by the time of the event. It may stop at any point; the next run finds what is left.
+ * Removes the events that are older than the retention of their project, a day at a time by the time of the event. Those that
+ * the archive does not have yet stay until it has. It may stop at any point; the next run finds what is left.
  */
-export const createRetention = ({
-  db,
-  analytics,
-  archivedUntil,
-  now,
-  batchEvents = BATCH_EVENTS,
-}: RetentionDeps) => {
-  /** Removes while `goOn` resolves to true, which is asked before each batch. */
-  type GoOn = () => Promise<boolean>
-
-  const removeReceived = async (projectId: string, before: number, goOn: GoOn): Promise<void> => {
-    for (;;) {
-      const oldest = await findOldestReceipt(db.pool, projectId, new Date(before))
-      if (!oldest) return
-      const endOfDay = Math.floor(oldest.getTime() / DAY_MS + 1) * DAY_MS
-      const to = new Date(Math.min(endOfDay, before))
-      for (let after: EventPlace | undefined = placeBefore(oldest); after; ) {
-        if (!(await goOn())) return
-        after = await deleteEventBatch(db.pool, projectId, { after, to }, batchEvents)
-      }
-    }
-  }
-  const removeFromAnalytics = async (projectId: string, before: number, goOn: GoOn): Promise<void> => {
-    while ((await goOn()) && (await analytics.removeOldestDay({ projectId, before })));
-  }
+export const createRetention = ({ db, analytics, archivedUntil, now }: RetentionDeps) => {
   const removeOld = async (project: ProjectRetention, signal: AbortSignal): Promise<void> => {
     const { projectId, days } = project
-    const since = keptSince({ retentionDays: days }, now()) ?? Number.NEGATIVE_INFINITY
-    const before = Math.min(since, (await archivedUntil(projectId)) ?? since)
+    const before = keptSince({ retentionDays: days }, now()) ?? Number.NEGATIVE_INFINITY
+    const receivedBefore = await archivedUntil(projectId)
     const goOn = async () => !signal.aborted && renewRemoval(db.pool, project, LEASE_SECONDS)
-    // From PostgreSQL first: a redelivered event is stored in the analytics store only while it is in PostgreSQL.
-    await removeReceived(projectId, before, goOn)
-    await removeFromAnalytics(projectId, before, goOn)
+    while ((await goOn()) && (await analytics.removeOldestDay({ projectId, before, receivedBefore })));
   }
 
   /**

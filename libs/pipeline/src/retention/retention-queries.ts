@@ -1,5 +1,4 @@
 import type { Pool } from 'pg'
-import type { EventPlace } from '../stored-events/index.ts'
 
 /** A project whose events are removed after `days`. */
 export type ProjectRetention = { projectId: string; days: number }
@@ -56,52 +55,4 @@ export const renewRemoval = async (
 /** Sets when the removal of a project is due next. */
 export const setRemovalDue = async (pool: Pool, projectId: string, inSeconds: number): Promise<void> => {
   await pool.query(SET_DUE, [projectId, inSeconds])
-}
-
-// An event that waits for the archive, such as one that was stored late, stays until it is there.
-const isQueued = (event: string): string => `EXISTS (
-    SELECT FROM ingest.archive_queue queue WHERE queue.project_id = $1
-      AND queue.received_at = ${event}.received_at AND queue.event_key = ${event}.event_key
-  )`
-// Unlike `min`, which reads all events once there is a further condition, it ends at the first row of the index.
-const OLDEST = `
-  SELECT received_at AS at FROM ingest.events
-  WHERE project_id = $1 AND received_at < $2 AND NOT ${isQueued('events')} ORDER BY received_at LIMIT 1`
-// In the order of the primary key, from the end of the batch before, so that deleted rows are not searched again.
-const DELETE_BATCH = `
-  WITH gone AS (
-    SELECT received_at, event_key FROM ingest.events
-    WHERE project_id = $1 AND received_at >= $2 AND received_at < $3 AND (received_at, event_key) > ($2, $4)
-    ORDER BY received_at, event_key LIMIT $5
-  ), deleted AS (
-    DELETE FROM ingest.events USING gone
-    WHERE events.project_id = $1 AND events.received_at >= $2 AND events.received_at < $3
-      AND events.received_at = gone.received_at AND events.event_key = gone.event_key
-      AND NOT ${isQueued('gone')}
-  )
-  SELECT received_at AS at, event_key AS key FROM gone ORDER BY received_at, event_key OFFSET $5 - 1`
-
-/** When the earliest event of a project before `before` was received that does not wait for the archive. */
-export const findOldestReceipt = async (
-  pool: Pool,
-  projectId: string,
-  before: Date,
-): Promise<Date | undefined> => {
-  const { rows } = await pool.query<{ at: Date | null }>(OLDEST, [projectId, before])
-  return rows[0]?.at ?? undefined
-}
-
-/**
- * Deletes up to `limit` events of a project after a place and before a time, the earliest first, without those that wait
- * for the archive. Their ids are kept, so that an event that is sent again is not stored.
- * @returns the place after which the next batch begins; undefined when none is left
- */
-export const deleteEventBatch = async (
-  pool: Pool,
-  projectId: string,
-  { after, to }: { after: EventPlace; to: Date },
-  limit: number,
-): Promise<EventPlace | undefined> => {
-  const { rows } = await pool.query<EventPlace>(DELETE_BATCH, [projectId, after.at, to, after.key, limit])
-  return rows[0]
 }

@@ -1,22 +1,21 @@
-import type { EventKey } from '@waymark/analytics'
-import type { Platform } from '@waymark/service-kit'
 import { createMemoryLog } from '@waymark/testing/unit'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
-import { completeEventsLoop } from './complete-events.ts'
+import { moveEventsLoop } from './move-events.ts'
 
 it('looks for events of the previous version until an hour after the start', async () => {
   let now = 0
   let looked = 0
-  const analytics = {
-    listIncompleteEvents: async function* (): AsyncGenerator<EventKey[], void, undefined> {
+  const pool = {
+    query: async () => {
       looked++
-      yield* []
+      return { rows: [] }
     },
   }
-  const { run } = completeEventsLoop({
-    db: {} as Platform['db'],
-    analytics: analytics as unknown as Platform['analytics'],
+  const { run } = moveEventsLoop({
+    db: { pool } as never,
+    analytics: {} as never,
+    projectConfigs: {} as never,
     metrics: new Registry(),
     log: createMemoryLog(),
     steadyClock: () => now,

@@ -1,0 +1,61 @@
+import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
+import type { Pool } from 'pg'
+import { EVENT_COLUMNS, type EventRow, eventView } from '../stored-events/index.ts'
+
+// The names of partitions end with their month.
+const MONTHS = `
+  SELECT to_date(right(relname, 7), 'YYYY_MM')::text AS month FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+  WHERE inhparent = 'ingest.events'::regclass ORDER BY month`
+const READ = `
+  SELECT project_id, ${EVENT_COLUMNS}, (
+    SELECT coalesce(jsonb_agg(jsonb_build_object(
+      'selectorId', c.selector_id, 'amount', c.amount, 'currency', c.currency, 'quantity', c.quantity
+    )), '[]') FROM ingest.conversions c WHERE c.project_id = e.project_id AND c.event_key = e.event_key
+  ) AS conversions
+  FROM ingest.events e
+  WHERE received_at >= $1::date::timestamp AT TIME ZONE 'UTC'
+    AND received_at < ($1::date::timestamp + interval '1 month') AT TIME ZONE 'UTC'
+    AND ($2::uuid IS NULL OR (project_id, received_at, event_key) > ($2, $3, $4))
+  ORDER BY project_id, received_at, event_key LIMIT $5`
+
+type Row = EventRow & Pick<EnrichedEvent, 'conversions'> & { project_id: string }
+
+/** The months whose events an earlier version has stored in the primary database, the earliest first: `2026-11-01`. */
+export const findMonths = async (pool: Pool): Promise<string[]> =>
+  (await pool.query<{ month: string }>(MONTHS)).rows.map(({ month }) => month)
+
+/** The events of a month that an earlier version has stored in the primary database, `portion` at a time. */
+export async function* readMonth(
+  pool: Pool,
+  month: string,
+  portion: number,
+): AsyncGenerator<EnrichedEvent[]> {
+  for (let last: Row | undefined; ; ) {
+    const { rows }: { rows: Row[] } = await pool.query<Row>({
+      name: 'read-month',
+      text: READ,
+      values: [month, last?.project_id, last?.received_at, last?.event_key, portion],
+    })
+    if (rows.length > 0) yield rows.map(eventOf)
+    last = rows.at(-1)
+    if (!last || rows.length < portion) return
+  }
+}
+
+const eventOf = (row: Row): EnrichedEvent => ({
+  v: 1,
+  projectId: row.project_id,
+  ...eventView(row),
+  conversions: row.conversions,
+  // Not stored, and of no use to a store.
+  backfill: false,
+})
+
+/** Removes the events of a month if they are `count`. False when there are others. */
+export const removeMonth = async (pool: Pool, month: string, count: number): Promise<boolean> => {
+  const { rows } = await pool.query<{ removed: boolean }>(
+    'SELECT ingest.remove_moved_events($1, $2) AS removed',
+    [month, count],
+  )
+  return rows[0]?.removed === true
+}
