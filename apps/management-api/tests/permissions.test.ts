@@ -68,7 +68,14 @@ describe.skipIf(!services)('the permissions of the management API', () => {
     const { token, hash } = generateToken()
     secret = token
     await management.db.prisma.share.create({
-      data: { id: randomUUID(), projectId, kind: 'web', name: 'All', secretHash: new Uint8Array(hash) },
+      data: {
+        id: randomUUID(),
+        projectId,
+        kind: 'web',
+        name: 'All',
+        secretHash: new Uint8Array(hash),
+        frameHosts: [],
+      },
     })
     for (const scope of apiKeyScopes)
       headers.set(`key ${scope}`, { 'X-API-Key': await management.key(projectId, [scope]) })
