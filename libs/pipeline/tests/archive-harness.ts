@@ -9,7 +9,7 @@ import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { FileStore } from '@waymark/event-files'
 import { createTestDatabase } from '@waymark/testing'
 import { expect } from 'vitest'
-import { dequeueErased } from '../src/archive/index.ts'
+import { dequeueForGood } from '../src/archive/index.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
 
 /** An event store in memory. */
@@ -53,7 +53,7 @@ export const openArchiveHarness = async () => {
     erase: async (batch: readonly EnrichedEvent[]): Promise<void> => {
       for (const { projectId, eventId, receivedAt } of batch) {
         const eventKey = eventKeyOf(eventId)
-        await dequeueErased(db.pool, projectId, [{ receivedAt: Date.parse(receivedAt), eventKey }])
+        await dequeueForGood(db.pool, projectId, [{ receivedAt: Date.parse(receivedAt), eventKey }])
         await events.eraseEvents([{ projectId, eventKey }])
       }
     },

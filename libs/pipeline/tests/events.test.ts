@@ -1,3 +1,4 @@
+import { AnalyticsDataError } from '@waymark/analytics'
 import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
@@ -133,6 +134,37 @@ describe.skipIf(!services)('storing events', () => {
     await write([event])
     await write([event, { ...event, properties: { total: 4 } }])
     expect(await totals()).toEqual([1])
+  })
+
+  it('lets the archive not wait for an event that the analytics store refuses', async () => {
+    const analytics = await openAnalytics()
+    const projectId = uuidv7()
+    const archived = {
+      ...projectConfigs,
+      get: async () =>
+        ({ settings: { archiveEvents: true }, decisions: { countedEvents: new Set() } }) as never,
+    }
+    const [good, refused] = ['good', 'refused'].map((eventId) =>
+      anEnrichedEvent({ projectId, event: { eventId } }),
+    ) as [EnrichedEvent, EnrichedEvent]
+    const write = createEventWriter({
+      db,
+      projectConfigs: archived,
+      analytics: {
+        ...analytics,
+        storeEvents: async (events, options) => {
+          if (events.some(({ eventId }) => eventId === 'refused')) throw new AnalyticsDataError('refused')
+          await analytics.storeEvents(events, options)
+        },
+      },
+    })
+    const queued = async () =>
+      (await db.pool.query('SELECT event_key FROM ingest.archive_queue WHERE project_id = $1', [projectId]))
+        .rows
+    // A consumer halves the batch until the refused event is alone.
+    for (const batch of [[good, refused], [good], [refused]])
+      await write(batch).catch((error: unknown) => expect(error).toBeInstanceOf(AnalyticsDataError))
+    expect(await queued()).toEqual([{ event_key: keyOfEvent(good).eventKey }])
   })
 
   it('keeps the event of another person when its id is repeated for one who was erased since', async () => {

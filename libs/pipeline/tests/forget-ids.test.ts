@@ -48,6 +48,27 @@ describe.skipIf(!services)('forgetting the ids of events', () => {
   /** Makes the next removal of all projects due. */
   const letPass = () => db.pool.query(`UPDATE ingest.id_removals SET due_at = now() - interval '1 second'`)
 
+  it('asks for a repetition when an id is forgotten while its event is stored again', async () => {
+    const projectId = await newProject({ deduplicationDays: 30 })
+    const events = [anEvent(projectId, NOW - 31 * DAY_MS), anEvent(projectId, NOW)]
+    await claim(events)
+    const forget = createForgetIds({ pool: db.pool, now: () => NOW })
+    const claimDuringRemoval = db.transaction((client) => {
+      let statements = 0
+      const query = async (...parameters: Parameters<typeof client.query>) => {
+        statements += 1
+        if (statements === 2) while ((await idsOf(projectId)).length > 1) await forget(never)
+        return client.query(...parameters)
+      }
+      return claimEvents(
+        new Proxy(client, { get: (target, name) => (name === 'query' ? query : Reflect.get(target, name)) }),
+        events,
+      )
+    })
+    await expect(claimDuringRemoval).rejects.toMatchObject({ code: 'store_unavailable' })
+    expect((await claim(events)).added).toEqual([events[0]])
+  })
+
   it('forgets those that are older than the setting of their project, in batches, and continues where it stopped', async () => {
     const [projectId, other] = [await newProject({ deduplicationDays: 30 }), await newProject({})]
     const old = Array.from({ length: 60 }, () => anEvent(projectId, NOW - 30 * DAY_MS - 1))

@@ -178,8 +178,11 @@ const DEQUEUE = `
   WHERE archive_queue.project_id = $1
     AND archive_queue.received_at = gone.received_at AND archive_queue.event_key = gone.event_key`
 
-/** Takes events off the queue before they are erased. The archive waits for events that are queued and not stored yet. */
-export const dequeueErased = async (
+/**
+ * Takes events off the queue that will not be in the event store, because they are erased or refused. The archive waits for
+ * events that are queued and not stored yet.
+ */
+export const dequeueForGood = async (
   client: ClientBase | Pool,
   projectId: string,
   places: readonly PlacedEvent[],

@@ -2,7 +2,7 @@ export { addArchiveErasure, readWaitingErasures } from './archive-erasure-querie
 export { type ArchiveFormat, type ArchiverDeps, archiveFormats, createArchiver } from './archive-events.ts'
 export {
   createArchivedUntil,
-  dequeueErased,
+  dequeueForGood,
   forgetQueued,
   queueForArchive,
   readArchiveDelay,

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { EventKey } from '@waymark/analytics'
+import { storeUnavailable } from '@waymark/contracts/app-error'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { ConversionClaim } from '@waymark/contracts/records/ingest-record'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
@@ -50,12 +51,12 @@ const CLAIM_IDS = `
   INSERT INTO ingest.event_ids (${claimColumns.names})
   SELECT ${claimColumns.names} FROM incoming ORDER BY project_id, event_key
   ON CONFLICT DO NOTHING RETURNING project_id, event_key`
-// An earlier version has stored no hashes.
+// An earlier version has stored no hashes. A claim may be gone: its age is that of those that a project forgets.
 const FIND_CLAIMS = `
   SELECT i.received_at AS "receivedAt", i.name_hash <> given.name_hash AS "isOther",
     i.received_at = given.received_at AND coalesce(i.body_hash = given.body_hash, true) AS "isOwn"
   FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, place)
-  JOIN ingest.event_ids i USING (project_id, event_key) ORDER BY place`
+  LEFT JOIN ingest.event_ids i USING (project_id, event_key) ORDER BY place`
 
 /** The claim of the id of an event that is not new. */
 export type Claim = {
@@ -103,15 +104,22 @@ export const claimEvents = async (
   }
 }
 
-/** The claims of ids, which all exist. In a statement of its own, which sees what other transactions have claimed. */
+/**
+ * The claims of ids that exist. In a statement of its own, which sees what other transactions have claimed.
+ * @throws AppError store_unavailable when one was forgotten meanwhile: a repetition claims its id
+ */
 const findClaims = async (client: ClientBase, events: readonly EnrichedEvent[]): Promise<Claim[]> => {
   if (events.length === 0) return []
-  const { rows } = await client.query<Claim>({
+  const { rows } = await client.query<Claim | { receivedAt: null }>({
     name: 'find-claims',
     text: FIND_CLAIMS,
     values: claimColumns.values(events),
   })
-  return rows
+  return rows.map((row) => {
+    if (row.receivedAt === null)
+      throw storeUnavailable(new Error('The id of an event was forgotten meanwhile'))
+    return row
+  })
 }
 
 /** The key of an event. */

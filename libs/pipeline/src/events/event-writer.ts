@@ -1,9 +1,9 @@
-import type { AnalyticsWrites } from '@waymark/analytics'
+import { AnalyticsDataError, type AnalyticsWrites } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Database } from '@waymark/database'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
-import { dequeueErased, queueForArchive } from '../archive/index.ts'
+import { dequeueForGood, queueForArchive } from '../archive/index.ts'
 import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
@@ -34,16 +34,30 @@ export const createEventWriter = ({
   onStored = () => {},
   onAllReplicas = false,
 }: EventWriterDeps) => {
-  const eraseEvents = async (events: readonly EnrichedEvent[]): Promise<void> => {
-    if (events.length === 0) return
+  const dequeue = async (events: readonly EnrichedEvent[]): Promise<void> => {
     for (const [projectId, ofProject] of Map.groupBy(events, (event) => event.projectId)) {
       const placeOf = (event: EnrichedEvent) => ({
         receivedAt: Date.parse(event.receivedAt),
         eventKey: keyOfEvent(event).eventKey,
       })
-      await dequeueErased(db.pool, projectId, ofProject.map(placeOf))
+      await dequeueForGood(db.pool, projectId, ofProject.map(placeOf))
     }
+  }
+
+  const eraseEvents = async (events: readonly EnrichedEvent[]): Promise<void> => {
+    if (events.length === 0) return
+    await dequeue(events)
     await analytics.eraseEvents(events.map(keyOfEvent))
+  }
+
+  const storeEvents = async (events: readonly EnrichedEvent[]): Promise<void> => {
+    try {
+      await analytics.storeEvents(events, { onAllReplicas })
+    } catch (error) {
+      // It becomes a dead letter, for which the archive would wait for ever.
+      if (error instanceof AnalyticsDataError && events.length === 1) await dequeue(events)
+      throw error
+    }
   }
 
   /** Returns the events whose ids belong to earlier ones, which are not stored. */
@@ -67,7 +81,7 @@ export const createEventWriter = ({
     })
     onStored(claimed.added)
     const written = [...claimed.added, ...claimed.redelivered]
-    await analytics.storeEvents(written.filter(isKept), { onAllReplicas })
+    await storeEvents(written.filter(isKept))
     // An erasure may have run between the two writes, or through this store only before a crash.
     const late = await findErased(db.pool, written.map(aboutEvent))
     await eraseEvents([...erased, ...written.filter((_, index) => late.has(index))])

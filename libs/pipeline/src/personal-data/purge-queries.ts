@@ -2,7 +2,7 @@ import type { AnalyticsQueries, AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
 import { comparableAddress } from '@waymark/domain/email'
 import type { ClientBase } from 'pg'
-import { dequeueErased } from '../archive/index.ts'
+import { dequeueForGood } from '../archive/index.ts'
 import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
 
@@ -24,7 +24,7 @@ export const purgeArchiveQueue = async (
   { projectId, profileIds }: ErasureJob,
 ): Promise<number> => {
   for await (const { places } of analytics.readPlaces({ projectId, profileIds, portion: () => ROWS }))
-    await dequeueErased(client, projectId, places)
+    await dequeueForGood(client, projectId, places)
   return 0
 }
 
@@ -69,7 +69,7 @@ export const purgeOldEvents = async (
     receivedAt: received_at.getTime(),
     eventKey: event_key,
   }))
-  await dequeueErased(client, projectId, places)
+  await dequeueForGood(client, projectId, places)
   await analytics.eraseEvents(rows.map(({ event_key }) => ({ projectId, eventKey: event_key })))
   const times = rows.map(({ received_at }) => received_at)
   const keys = rows.map(({ event_key }) => event_key)
