@@ -25,6 +25,8 @@ export const REPEATABLE: ReadonlySet<string> = new Set([
   'POST /api/projects/{projectId}/email-triggers/preview',
   'POST /api/projects/{projectId}/email-triggers/{id}/preview',
   'POST /api/projects/{projectId}/segments/preview',
+  'POST /api/shared/{key}/insights/{id}',
+  'POST /api/shared/{key}/web',
 ])
 
 /** Whether a request may be sent again when it is unknown whether the first one was handled. */

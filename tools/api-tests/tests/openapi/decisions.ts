@@ -218,5 +218,5 @@ export const decisionExamples: Example[] = [
     good: async (world) => ({ params: await newSegment(world) }),
     others: { 409: usedSegment },
   },
-  { operation: previewSegment, good: () => ({ body: { condition } }) },
+  { operation: previewSegment, good: () => ({ body: { condition } }), goesOn: true },
 ]

@@ -9,7 +9,7 @@ export type Example = {
   operation: Operation
   /** A request that succeeds each time. */
   good: Way
-  /** Whether it also succeeds without the database, from a cache. */
+  /** Whether it also succeeds without the database, from a cache or the event store. */
   goesOn?: true
   /** Other requests by expected status, and by reason if a status has several. */
   others?: Record<number, Way | Record<string, Way>>
