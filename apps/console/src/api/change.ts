@@ -8,22 +8,27 @@ type Options<Result> = {
   onDone?: (result: Result) => void
   /** Whether the caller shows the error in place. */
   quiet?: boolean
-  /** Whether it deletes what the page showed, which the back button then does not show again. */
-  deletes?: boolean
+  /** Opens another page after what this one showed was deleted. Neither that page nor the back button shows it again. */
+  leave?: () => Promise<void>
 }
 
 /** A change through the API, after which all data of the page is read again. */
 export const useChange = <Input = void, Result = unknown>(
   change: (input: Input) => Promise<Result>,
-  { done, onDone, quiet = false, deletes = false }: Options<Result> = {},
+  { done, onDone, quiet = false, leave }: Options<Result> = {},
 ): UseMutationResult<Result, Error, Input> => {
   const client = useQueryClient()
   return useMutation({
     mutationFn: change,
     onSuccess: async (result) => {
+      const forgetOtherPages = () => client.removeQueries({ type: 'inactive' })
+      if (leave) {
+        forgetOtherPages()
+        await leave()
+        forgetOtherPages()
+      }
       if (done) toasts.add({ title: typeof done === 'string' ? done : done(result) })
       onDone?.(result)
-      if (deletes) client.removeQueries({ type: 'inactive' })
       await client.invalidateQueries()
     },
     onError: (error) => {

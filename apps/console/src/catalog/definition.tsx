@@ -38,11 +38,12 @@ export const Definition = () => {
   )
   const [shown, show, hide] = useUrlRow(versions.rows, (one) => `${one.version}`)
   const archive = useChange(
-    async () => {
-      await unwrap(api.DELETE('/api/projects/{projectId}/event-definitions/{id}', { params }))
-      await navigate({ to: '/p/$projectId/catalog', params: { projectId } })
+    () => unwrap(api.DELETE('/api/projects/{projectId}/event-definitions/{id}', { params })),
+    {
+      done: 'Definition archived',
+      quiet: true,
+      leave: () => navigate({ to: '/p/$projectId/catalog', params: { projectId } }),
     },
-    { done: 'Definition archived', quiet: true, deletes: true },
   )
   const back = { to: '/p/$projectId/catalog', params: { projectId }, label: 'Catalog' } as const
   if (!definition.data) return <PageWithoutData title="Definition" back={back} query={definition} />

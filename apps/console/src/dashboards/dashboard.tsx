@@ -38,12 +38,12 @@ export const DashboardPage = () => {
   const rename = (name: string) =>
     unwrap(api.PATCH('/api/projects/{projectId}/dashboards/{id}', { params, body: { name } }))
   const remove = useChange(
-    async () => {
-      await unwrap(api.DELETE('/api/projects/{projectId}/dashboards/{id}', { params }))
-      // Before data is read again, because this dashboard no longer exists.
-      await navigate({ to: '/p/$projectId/dashboards', params: { projectId } })
+    () => unwrap(api.DELETE('/api/projects/{projectId}/dashboards/{id}', { params })),
+    {
+      done: 'Dashboard deleted',
+      quiet: true,
+      leave: () => navigate({ to: '/p/$projectId/dashboards', params: { projectId } }),
     },
-    { done: 'Dashboard deleted', quiet: true, deletes: true },
   )
   const back = { to: '/p/$projectId/dashboards', params: { projectId }, label: 'Dashboards' } as const
   if (!dashboard.data) return <PageWithoutData title="Dashboard" back={back} query={dashboard} />

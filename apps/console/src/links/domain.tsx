@@ -32,12 +32,12 @@ export const LinkDomainPage = () => {
     { done: ({ host }) => `${host} is verified`, quiet: true },
   )
   const remove = useChange(
-    async () => {
-      await unwrap(api.DELETE('/api/projects/{projectId}/link-domains/{id}', { params }))
-      // Before data is read again, because this domain no longer exists.
-      await navigate({ to: '/p/$projectId/links/domains', params: { projectId } })
+    () => unwrap(api.DELETE('/api/projects/{projectId}/link-domains/{id}', { params })),
+    {
+      done: 'Domain deleted',
+      quiet: true,
+      leave: () => navigate({ to: '/p/$projectId/links/domains', params: { projectId } }),
     },
-    { done: 'Domain deleted', quiet: true, deletes: true },
   )
   const back = { to: '/p/$projectId/links/domains', params: { projectId }, label: 'Domains' } as const
   if (!domain.data) return <PageWithoutData title="Domain" back={back} query={domain} />

@@ -43,13 +43,11 @@ export const Person = () => {
     () => unwrap(api.POST('/api/projects/{projectId}/profiles/{id}/export', { params })),
     { onDone: (data) => saveAs(`person-${id}.json`, 'application/json', JSON.stringify(data, null, 2)) },
   )
-  const erase = useChange(
-    async () => {
-      await unwrap(api.DELETE('/api/projects/{projectId}/profiles/{id}', { params }))
-      await navigate({ to: '/p/$projectId/people', params: { projectId } })
-    },
-    { done: 'The person is being erased from every store', quiet: true, deletes: true },
-  )
+  const erase = useChange(() => unwrap(api.DELETE('/api/projects/{projectId}/profiles/{id}', { params })), {
+    done: 'The person is being erased from every store',
+    quiet: true,
+    leave: () => navigate({ to: '/p/$projectId/people', params: { projectId } }),
+  })
   const back = { to: '/p/$projectId/people', params: { projectId }, label: 'People' } as const
   const person = profile.data
   if (!person) return <PageWithoutData title="Person" back={back} query={profile} />

@@ -29,14 +29,11 @@ export const SegmentPage = () => {
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/segments/{key}', { params })),
     refetchInterval: ({ state }) => (state.data?.countsComplete === false ? COUNTING_REFRESH_MS : false),
   })
-  const remove = useChange(
-    async () => {
-      await unwrap(api.DELETE('/api/projects/{projectId}/segments/{key}', { params }))
-      // Before data is read again, because this segment no longer exists.
-      await navigate({ to: '/p/$projectId/people/segments', params: { projectId } })
-    },
-    { done: 'Segment deleted', quiet: true, deletes: true },
-  )
+  const remove = useChange(() => unwrap(api.DELETE('/api/projects/{projectId}/segments/{key}', { params })), {
+    done: 'Segment deleted',
+    quiet: true,
+    leave: () => navigate({ to: '/p/$projectId/people/segments', params: { projectId } }),
+  })
   const back = { to: '/p/$projectId/people/segments', params: { projectId }, label: 'Segments' } as const
   if (!segment.data) return <PageWithoutData title={key} back={back} query={segment} lines={6} />
   const { name, condition, countsComplete } = segment.data

@@ -55,14 +55,11 @@ export const WebhookPage = () => {
   const test = useChange(() => unwrap(api.POST('/api/projects/{projectId}/webhooks/{id}/test', { params })), {
     done: 'A test is sent; its delivery is listed below',
   })
-  const remove = useChange(
-    async () => {
-      await unwrap(api.DELETE('/api/projects/{projectId}/webhooks/{id}', { params }))
-      // Before data is read again, because this webhook no longer exists.
-      await navigate({ to: '/p/$projectId/settings/webhooks', params: { projectId } })
-    },
-    { done: 'Webhook deleted', quiet: true, deletes: true },
-  )
+  const remove = useChange(() => unwrap(api.DELETE('/api/projects/{projectId}/webhooks/{id}', { params })), {
+    done: 'Webhook deleted',
+    quiet: true,
+    leave: () => navigate({ to: '/p/$projectId/settings/webhooks', params: { projectId } }),
+  })
   if (!mayRead) return <EditorsOnly />
   const back = { to: '/p/$projectId/settings/webhooks', params: { projectId }, label: 'Webhooks' } as const
   if (!webhook.data) return <PageWithoutData title="Webhook" back={back} query={webhook} />
