@@ -42,6 +42,8 @@ const SETTINGS = {
   CLOCK_JUMP_MS: `${-HOUR_MS}`,
   DRAIN_MS: '3000',
   WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true',
+  // Deliveries whose claim was not answered, because the connection was cut, wait for a lease that grows with it.
+  WEBHOOK_TIMEOUT_MS: '2000',
 }
 
 const json = (body: object): RequestInit => ({

@@ -85,7 +85,11 @@ export const analyticsExamples: Example[] = [
   ...[measureTrends, measureFunnel, measureRetention, measurePaths, measureWeb].map(queryExample),
   { operation: listProperties, good: () => ({ query: { limit: '2' } }), goesOn: true },
   { operation: listPropertyValues, good: () => ({ query: { property: 'properties.plan' } }), goesOn: true },
-  { operation: exportEvents, good: () => ({ query: { format: 'csv', eventName: 'page_view' } }) },
+  {
+    operation: exportEvents,
+    good: () => ({ query: { format: 'csv', eventName: 'page_view' } }),
+    goesOn: true,
+  },
   { operation: createInsight, good: () => ({ body: requestExamples.createInsight }) },
   { operation: listInsights, good: () => ({ query: { limit: '2' } }) },
   { operation: getInsight, good: newInsight },
