@@ -4,8 +4,9 @@ import { fittedQuery } from '../dashboards/tile.tsx'
 import type { Kind, Results } from '../explore/query-types.ts'
 import { readSaved } from '../explore/query-url.ts'
 import { atATime, type QueryResult, whenBusy, zoneOf } from '../explore/run-query.ts'
-import { DEFAULT_RANGE, type Range, readerZone, resolveRange, usualInterval } from '../explore/time-range.ts'
-import { requestFilters, type WebFilter } from '../web/web-filters.ts'
+import { DEFAULT_RANGE, type Range, resolveRange } from '../explore/time-range.ts'
+import { webRequest } from '../web/use-web.ts'
+import type { WebFilter } from '../web/web-filters.ts'
 
 /** How soon the page notices that the link was revoked, and how often figures are read again. */
 const REFRESH_MS = 30_000
@@ -47,9 +48,8 @@ export const unlock = async (secret: string, password: string): Promise<string> 
 }
 
 /** The visits that the link shares. */
-export const useSharedWeb = (link: SharedLink, range: Range, filters: readonly WebFilter[]) => {
-  const timeZone = readerZone()
-  return useQuery({
+export const useSharedWeb = (link: SharedLink, range: Range, filters: readonly WebFilter[]) =>
+  useQuery({
     queryKey: ['shared-web', link, range, filters],
     queryFn: ({ signal }) =>
       atATime(() =>
@@ -57,13 +57,7 @@ export const useSharedWeb = (link: SharedLink, range: Range, filters: readonly W
           api.POST('/api/shared/{key}/web', {
             params: { path: { key: link.secret } },
             headers: headersOf(link),
-            body: {
-              ...resolveRange(range, timeZone),
-              timeZone,
-              interval: usualInterval(range),
-              compareTo: 'previous_period',
-              filters: requestFilters(filters),
-            },
+            body: webRequest(range, filters),
             signal,
           }),
         ),
@@ -72,7 +66,6 @@ export const useSharedWeb = (link: SharedLink, range: Range, filters: readonly W
     refetchInterval: REFRESH_MS,
     ...whenBusy,
   })
-}
 
 /** The result of an insight that the link shares. */
 export const useSharedResult = <K extends Kind>(

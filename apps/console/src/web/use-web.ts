@@ -9,10 +9,21 @@ const REFRESH_MS = 30_000
 /** While the first page view is awaited. */
 const FIRST_VIEW_MS = 2_000
 
+/** Asks for the visits of a range in the reader's time zone, beside those of the range before. */
+export const webRequest = (range: Range, filters: readonly WebFilter[]) => {
+  const timeZone = readerZone()
+  return {
+    ...resolveRange(range, timeZone),
+    timeZone,
+    interval: usualInterval(range),
+    compareTo: 'previous_period' as const,
+    filters: requestFilters(filters),
+  }
+}
+
 /** The visits of a range, read again while the page is open. The last ones stay until the next arrive. */
 export const useWeb = (range: Range, filters: readonly WebFilter[]) => {
   const projectId = useProjectId()
-  const timeZone = readerZone()
   return useQuery({
     queryKey: [projectId, 'web', range, filters],
     queryFn: ({ signal }) =>
@@ -20,13 +31,7 @@ export const useWeb = (range: Range, filters: readonly WebFilter[]) => {
         unwrap(
           api.POST('/api/projects/{projectId}/analytics/web', {
             params: { path: { projectId } },
-            body: {
-              ...resolveRange(range, timeZone),
-              timeZone,
-              interval: usualInterval(range),
-              compareTo: 'previous_period',
-              filters: requestFilters(filters),
-            },
+            body: webRequest(range, filters),
             signal,
           }),
         ),
