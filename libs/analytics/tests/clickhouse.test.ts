@@ -9,7 +9,7 @@ import { createServer } from 'node:tls'
 import { createClient } from '@clickhouse/client'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import { anEnrichedEvent, executeOnClickHouse, requireServices, services } from '@waymark/testing'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { clickhouseDialect } from '../src/clickhouse/dialect.ts'
 import { migrateClickHouse, openClickHouseStore, SETTINGS } from '../src/clickhouse/index.ts'
 import { ERASED_PRECEDENCE, migrationsOf } from '../src/clickhouse/schema-queries.ts'
@@ -72,6 +72,10 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
   it('reads few events for the newest of many of an active project, one by its id, and those of a person', async () => {
     const { database, execute } = await openEmpty()
     const newest = Date.now()
+    // Slow statements would change the ranges.
+    vi.spyOn(performance, 'now').mockReturnValue(0)
+    vi.spyOn(Date, 'now').mockReturnValue(newest)
+    onTestFinished(() => void vi.restoreAllMocks())
     const person = '01900000-0000-7000-8000-0000000000aa'
     await execute(
       `INSERT INTO {database}.events (project_id, event_key, time, event_name, profile_id, properties, erased, received_at, details)
@@ -111,7 +115,8 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     expect(one.rows).toBeLessThan(200_000)
     const persons = await read({ profileIds: [person] }, 10)
     expect(persons.found).toHaveLength(10)
-    expect(persons.rows).toBeLessThan(500_000)
+    // Of a million, some of them in several ranges.
+    expect(persons.rows).toBeLessThan(700_000)
   })
 
   it('stops a query on the server when its signal aborts', async () => {

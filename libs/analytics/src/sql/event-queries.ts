@@ -90,6 +90,8 @@ async function* readRanges<Row extends PlaceRow>(
   let below: EventPlace | undefined = query.below
   let mayBeIdle = isUnfiltered(query)
   const { firstRangeMs = FIRST_RANGE_MS } = query
+  // Doubled by each statement, so that a busy server, whose statements are slow with any range, comes to an end.
+  let leastRange = FIRST_RANGE_MS
   // Events that are selected by their keys are few.
   for (let range = query.eventKeys === undefined ? firstRangeMs : Number.POSITIVE_INFINITY; ; ) {
     const end = Math.min(below?.receivedAt ?? Date.now(), END)
@@ -105,10 +107,8 @@ async function* readRanges<Row extends PlaceRow>(
       range = Math.min(range, Math.max(FIRST_RANGE_MS, 2 * (end - below.receivedAt)))
     } else {
       below = from > earliest ? { receivedAt: from } : undefined
-      range = Math.max(
-        FIRST_RANGE_MS,
-        range * (last ? Math.min(growth, Math.ceil(limit / rows.length)) : growth),
-      )
+      leastRange *= 2
+      range = Math.max(leastRange, range * (last ? Math.min(growth, Math.ceil(limit / rows.length)) : growth))
       mayBeIdle &&= last === undefined
       if (mayBeIdle && below && range >= IDLE_MS) {
         mayBeIdle = false
@@ -134,7 +134,7 @@ const isUnfiltered = (query: EventsQuery): boolean =>
     query.to,
   ].every((condition) => condition === undefined) && (query.filters ?? []).length === 0
 
-/** How much wider the next range is after a statement that took `ms`. A busy server alone must not make it narrower. */
+/** How much wider the next range is after a statement that took `ms`. */
 const growthAfter = (ms: number): number =>
   ms > 2 * STATEMENT_MS ? 1 / 2 : Math.min(MAX_GROWTH, Math.max(1, STATEMENT_MS / ms))
 
