@@ -7,7 +7,7 @@ usage() {
 Usage: release.sh [image...]   default: all images
   PREFIX           in front of the names of images, such as registry.example.com/waymark/
   CHART_REGISTRY   where the chart goes, such as oci://registry.example.com/charts; empty: the chart is only packaged
-  NPM_REGISTRY     where the packages go, such as https://registry.npmjs.org; empty: they are only built
+  NPM_REGISTRY     where the packages go, such as https://npm.example.com; empty: they are only built
   PLAIN_HTTP       true: the registry of the chart has no TLS
   and those of deploy/docker/build.sh and deploy/docker/release.sh
 USAGE

@@ -37,7 +37,11 @@ export const openArchiveHarness = async () => {
   }
 
   return {
-    ...{ db, databaseUrl: database.url, query, events, written },
+    db,
+    databaseUrl: database.url,
+    query,
+    events,
+    written,
 
     /** Removes all events and what the archive knows of them. */
     clear: async (): Promise<void> => {

@@ -107,8 +107,13 @@ describe.skipIf(!services)('the archive', () => {
     expect(await archivedIds()).toEqual(idsOf([...first, ...second]))
     const [manifest] = await archive.manifests()
     expect(manifest).toMatchObject({
-      ...{ version: 1, projectId, hour: '2026-02-01T10:00:00.000Z', format: 'parquet', events: 450 },
-      ...{ firstReceivedAt: first[0]?.receivedAt, lastReceivedAt: first.at(-1)?.receivedAt },
+      version: 1,
+      projectId,
+      hour: '2026-02-01T10:00:00.000Z',
+      format: 'parquet',
+      events: 450,
+      firstReceivedAt: first[0]?.receivedAt,
+      lastReceivedAt: first.at(-1)?.receivedAt,
     })
     expect(manifest.file).toMatch(/^events\/date=2026-02-01\/hour=10\/[0-9a-f-]+_[0-9a-f-]+_1\.parquet$/)
     const rows = await harness.query(
@@ -293,7 +298,8 @@ describe.skipIf(!services)('the archive', () => {
   it('has an event with the least id at the beginning of its hour', async () => {
     const [first] = events(1)
     const least = anEnrichedEvent({
-      ...{ projectId, receivedAt: new Date(HOUR).toISOString() },
+      projectId,
+      receivedAt: new Date(HOUR).toISOString(),
       event: { eventId: '00000000-0000-0000-0000-000000000000' },
     })
     await write(first ? [first, least] : [])

@@ -193,7 +193,9 @@ describe.skipIf(!services)('storing events', () => {
       (receivedAt, month) =>
         [0, 1, 2].map((n) =>
           anEnrichedEvent({
-            ...{ projectId, receivedAt, conversions: n === 0 ? conversions : [] },
+            projectId,
+            receivedAt,
+            conversions: n === 0 ? conversions : [],
             event: { eventId: `${month}-${n}`, visitorId: `v${n}`, properties },
           }),
         ),
@@ -213,7 +215,10 @@ describe.skipIf(!services)('storing events', () => {
     const counts: number[] = []
     const removed: (string | number)[][] = []
     const move = createMoveEvents({
-      ...{ db, analytics, projectConfigs, batchEvents: 2 },
+      db,
+      analytics,
+      projectConfigs,
+      batchEvents: 2,
       onCopied: (count) => counts.push(count),
       onRemoved: (month, count) => removed.push([month, count]),
     })

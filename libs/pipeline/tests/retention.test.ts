@@ -23,7 +23,10 @@ describe.skipIf(!services)('the retention of projects', () => {
     database = await createTestDatabase()
     db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
     analytics = await openDuckDBStore({
-      ...{ path: ':memory:', memoryBytes: 256 * 1024 * 1024, threads: 1, queryTimeoutMs: 10_000 },
+      path: ':memory:',
+      memoryBytes: 256 * 1024 * 1024,
+      threads: 1,
+      queryTimeoutMs: 10_000,
     })
   })
   afterAll(async () => {
@@ -62,7 +65,10 @@ describe.skipIf(!services)('the retention of projects', () => {
     createEventWriter({ db, analytics, projectConfigs: configs })(events)
   const remove = (deps: Partial<RetentionDeps> = {}, signal = never) =>
     createRetention({
-      ...{ db, analytics, archivedUntil: async () => undefined, now: () => startedAt },
+      db,
+      analytics,
+      archivedUntil: async () => undefined,
+      now: () => startedAt,
       ...deps,
     })(signal)
   /** Makes the next removal of all projects due. */
@@ -84,8 +90,14 @@ describe.skipIf(!services)('the retention of projects', () => {
       .reverse()
   const inAnalytics = async (projectId: string): Promise<number> => {
     const rows = await analytics.measureTrend({
-      ...{ projectId, metric: 'events', from: 0, to: today + 2 * DAY_MS, buckets: [0] },
-      ...{ filters: [], maxGroups: 1, includeBots: true },
+      projectId,
+      metric: 'events',
+      from: 0,
+      to: today + 2 * DAY_MS,
+      buckets: [0],
+      filters: [],
+      maxGroups: 1,
+      includeBots: true,
     })
     return rows.find(({ bucket }) => bucket === null)?.value ?? 0
   }
