@@ -5,7 +5,6 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { Dashboard } from '../api/types.ts'
 import { useNavigateFromHere, useUrlDialog, useUrlState } from '../api/url-state.ts'
-import { RangeFields } from '../explore/common-fields.tsx'
 import { PeopleSheet } from '../explore/people-sheet.tsx'
 import { formatRange, parseRange } from '../explore/time-range.ts'
 import { ShareButton } from '../shares/share-button.tsx'
@@ -18,6 +17,7 @@ import { RenameForm } from '../ui/rename-form.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { addToDashboard, useInsights } from './dashboard-api.ts'
 import { Tile } from './tile.tsx'
+import { Tiles } from './tiles.tsx'
 
 /** A dashboard: its insights with their results. */
 export const DashboardPage = () => {
@@ -87,27 +87,18 @@ export const DashboardPage = () => {
           </EmptyState>
         </Card>
       ) : (
-        <>
-          <search aria-label="All insights" className="mb-4 grid max-w-3xl gap-3 sm:grid-cols-3">
-            <RangeFields
-              own="As saved, else 30 days"
+        <Tiles range={range} onRange={(next) => setSearch(formatRange(next))}>
+          {insightIds.map((insightId, index) => (
+            <Tile
+              key={insightId}
+              insightId={insightId}
               range={range}
-              onChange={(next) => setSearch(formatRange(next))}
+              onRemove={() => arrange.mutate(insightIds.filter((one) => one !== insightId))}
+              {...(index > 0 && { onEarlier: () => move(index, index - 1) })}
+              {...(index < insightIds.length - 1 && { onLater: () => move(index, index + 1) })}
             />
-          </search>
-          <ul aria-label="Insights" className="grid gap-4 lg:grid-cols-2">
-            {insightIds.map((insightId, index) => (
-              <Tile
-                key={insightId}
-                insightId={insightId}
-                range={range}
-                onRemove={() => arrange.mutate(insightIds.filter((one) => one !== insightId))}
-                {...(index > 0 && { onEarlier: () => move(index, index - 1) })}
-                {...(index < insightIds.length - 1 && { onLater: () => move(index, index + 1) })}
-              />
-            ))}
-          </ul>
-        </>
+          ))}
+        </Tiles>
       )}
       <Modal open={dialog === 'rename'} onClose={closeDialog} title="Rename dashboard">
         <RenameForm name={name} save={rename} onDone={closeDialog} />

@@ -5,6 +5,7 @@ import { useChange } from '../api/change.ts'
 import { SharedPageContext } from '../api/shared.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { tileClass, tileViews } from '../dashboards/tile.tsx'
+import { Tiles } from '../dashboards/tiles.tsx'
 import { RangeFields } from '../explore/common-fields.tsx'
 import type { Kind } from '../explore/query-types.ts'
 import { formatRange, parseRange, type Range } from '../explore/time-range.ts'
@@ -116,25 +117,16 @@ const SharedDashboard = ({ link, content: { name, insights } }: Props) => {
           <EmptyState icon="dashboards" title="Nothing on this dashboard yet" />
         </Card>
       ) : (
-        <>
-          <search aria-label="All insights" className="mb-4 grid max-w-3xl gap-3 sm:grid-cols-3">
-            <RangeFields
-              own="As saved, else 30 days"
-              range={range}
-              onChange={(next) => set(formatRange(next))}
-            />
-          </search>
-          <ul aria-label="Insights" className="grid gap-4 lg:grid-cols-2">
-            {insights.map((insight) => (
-              <li key={insight.id} className={tileClass}>
-                <h2 className="px-4 pt-3.5 pb-2.5 font-semibold break-words">{insight.name}</h2>
-                <TableScope value={insight.id}>
-                  <SharedResult link={link} kind={insight.kind} insight={insight} range={range} />
-                </TableScope>
-              </li>
-            ))}
-          </ul>
-        </>
+        <Tiles range={range} onRange={(next) => set(formatRange(next))}>
+          {insights.map((insight) => (
+            <li key={insight.id} className={tileClass}>
+              <h2 className="px-4 pt-3.5 pb-2.5 font-semibold break-words">{insight.name}</h2>
+              <TableScope value={insight.id}>
+                <SharedResult link={link} kind={insight.kind} insight={insight} range={range} />
+              </TableScope>
+            </li>
+          ))}
+        </Tiles>
       )}
     </>
   )
