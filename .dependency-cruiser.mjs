@@ -8,7 +8,7 @@ const layers = [
   ['service-kit', '^libs/service-kit/'],
   ['pipeline', '^libs/pipeline/'],
   ['project-config', '^libs/project-config/'],
-  ['adapters', '^libs/(event-bus|cache|analytics|event-files)/'],
+  ['adapters', '^libs/(event-bus|cache|event-store|event-files)/'],
   ['database', '^libs/(database|kafka-client)/'],
   ['domain', '^libs/domain/'],
   ['contracts', '^libs/contracts/'],
@@ -53,8 +53,8 @@ export default {
     {
       name: 'adapters-do-not-import-each-other',
       severity: 'error',
-      from: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: TESTS },
-      to: { path: '^libs/(event-bus|cache|analytics|event-files)/', pathNot: '^libs/$1/' },
+      from: { path: '^libs/(event-bus|cache|event-store|event-files)/', pathNot: TESTS },
+      to: { path: '^libs/(event-bus|cache|event-store|event-files)/', pathNot: '^libs/$1/' },
     },
     {
       name: 'domain-and-contracts-do-no-io',
@@ -78,7 +78,7 @@ export default {
           '^$1/$2/',
           '^libs/[^/]+/src/index\\.ts$',
           // Each store's client is loaded by itself.
-          '^libs/analytics/src/(clickhouse|duckdb)/index\\.ts$',
+          '^libs/event-store/src/(clickhouse|duckdb)/index\\.ts$',
           // Contracts are imported by their file and rules of the domain by their subject.
           '^libs/contracts/src/(?!.*\\.test\\.ts$).+\\.ts$',
           '^libs/domain/src/[^/]+/index\\.ts$',

@@ -666,7 +666,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
       }),
     })
     expect([identified.status, await identified.text()]).toEqual([200, expect.anything()])
-    // Traits reach the analytics store a moment later.
+    // Traits reach the event store a moment later.
     const profiles = `/api/projects/${project.split('/').at(-1)}/profiles?search=ann@`
     const found = () => page.evaluate<string>(`fetch('${profiles}').then((response) => response.text())`)
     await expect.poll(found).toContain('Ann Lee')

@@ -22,10 +22,10 @@ const SHARE_SALTS_MS = 60_000
 
 /** Accepts events and profile writes. What it answers with 2xx is durable. */
 export const createIngestGateway = (platform: Platform): Service => {
-  const { db, bus, cache, analytics, apiKeys, projectConfigs, locate, clock, steadyClock, log } = platform
+  const { db, bus, cache, eventStore, apiKeys, projectConfigs, locate, clock, steadyClock, log } = platform
   const queue = createIngestQueue({ bus, db, log, now: steadyClock })
   const onStored = countStoredEvents(platform.metrics)
-  const processSync = createSyncProcessor({ db, analytics, projectConfigs, locate, onStored })
+  const processSync = createSyncProcessor({ db, eventStore, projectConfigs, locate, onStored })
   const intake = createIntake({ projectConfigs, cache, clock })
   const trackEvents = createTrackEvents({ intake, queue, processSync })
   const { identify, writeProfile, changePeople } = createIdentify({

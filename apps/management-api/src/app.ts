@@ -127,8 +127,8 @@ export const createManagementApi = (
     projectRoute: createProjectRoute({ ...platform, sessions, auditLog }),
     purge: createErasurePurge(platform),
     // One for all routes: a project's queries are counted together.
-    runQuery: createRunQuery(platform.analytics),
-    runList: createRunList(platform.analytics),
+    runQuery: createRunQuery(platform.eventStore),
+    runList: createRunList(platform.eventStore),
     shortLinkBaseUrl: shortLinkBaseUrl.replace(/\/+$/, ''),
     resolveTxt,
   }

@@ -1,7 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import type { AnalyticsStore } from '@waymark/analytics'
-import { openClickHouseStore } from '@waymark/analytics/clickhouse'
-import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/analytics/duckdb'
 import {
   MAX_FUNNEL_STEPS,
   MAX_FUNNEL_WINDOW_SECONDS,
@@ -25,6 +22,9 @@ import {
   MAX_QUERIES_PER_PROJECT,
 } from '@waymark/contracts/http/analytics-parts'
 import { propertyNameOf } from '@waymark/domain/analytics'
+import type { EventStore } from '@waymark/event-store'
+import { openClickHouseStore } from '@waymark/event-store/clickhouse'
+import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/event-store/duckdb'
 import { anEnrichedEvent, freePort, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
@@ -243,7 +243,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
       receivedAt: at,
       event: { eventId: eventName, eventName, properties: JSON.parse(`{${JSON.stringify(key)}:7}`) },
     })
-    await world.platform.analytics.storeEvents([{ ...stored, timestamp: at, profileId: null }])
+    await world.platform.eventStore.storeEvents([{ ...stored, timestamp: at, profileId: null }])
     const name = propertyNameOf('properties', [key])
     const series = [
       { eventName, metric: 'sum', property: name, filters: [{ property: name, op: 'eq', value: 7 }] },
@@ -281,7 +281,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
       receivedAt: at,
       event: { eventName, properties },
     })
-    await world.platform.analytics.storeEvents([{ ...made, timestamp: at }])
+    await world.platform.eventStore.storeEvents([{ ...made, timestamp: at }])
     const query = new URLSearchParams({ eventName, ...range })
     const { body } = await world.manage('GET', `analytics/properties?${query}`)
     const names = (body.data as { name: string }[]).map(({ name }) => name)
@@ -312,7 +312,7 @@ describe.skipIf(!services)('analytics over HTTP', () => {
   it('sees no events of another project', async () => {
     const eventName = 'foreign'
     const made = anEnrichedEvent({ projectId: randomUUID(), event: { eventName, properties: { secret: 1 } } })
-    await world.platform.analytics.storeEvents([{ ...made, timestamp: daysOn(0.5) }])
+    await world.platform.eventStore.storeEvents([{ ...made, timestamp: daysOn(0.5) }])
     const { body } = await ask('trends', { ...trends, series: [{ eventName, metric: 'events' }] })
     expect(body.series).toMatchObject([{ total: 0, values: [0] }])
     const query = new URLSearchParams({ eventName, ...range })
@@ -333,10 +333,10 @@ describe.skipIf(!services)('concurrent queries', () => {
     management = await startManagement({
       adapt: (platform) => ({
         ...platform,
-        analytics: {
-          ...platform.analytics,
+        eventStore: {
+          ...platform.eventStore,
           queriesUntil: (signal) => ({
-            ...platform.analytics.queriesUntil(signal),
+            ...platform.eventStore.queriesUntil(signal),
             measurePaths: async () => {
               await new Promise<void>((resolve) => waiting.push(resolve))
               return []
@@ -384,7 +384,7 @@ describe.skipIf(!services)('queries whose client disconnects', () => {
     management = await startManagement({
       adapt: (platform) => ({
         ...platform,
-        analytics: {
+        eventStore: {
           ...createDuckDBStore(file),
           queriesUntil: (signal) => ({
             ...createDuckDBStore(file).queriesUntil(signal),
@@ -427,9 +427,9 @@ describe.skipIf(!services)('queries whose client disconnects', () => {
   })
 })
 
-describe.skipIf(!services)('queries while the analytics store is unavailable', () => {
+describe.skipIf(!services)('queries while the event store is unavailable', () => {
   let management: Management
-  let store: AnalyticsStore
+  let store: EventStore
   beforeAll(async () => {
     store = openClickHouseStore({
       url: `http://localhost:${await freePort()}`,
@@ -437,7 +437,7 @@ describe.skipIf(!services)('queries while the analytics store is unavailable', (
       queryTimeoutMs: 10_000,
       queryMemoryBytes: 512 * 1024 * 1024,
     })
-    management = await startManagement({ adapt: (platform) => ({ ...platform, analytics: store }) })
+    management = await startManagement({ adapt: (platform) => ({ ...platform, eventStore: store }) })
   })
   afterAll(async () => {
     await management?.stop()

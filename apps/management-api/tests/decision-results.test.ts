@@ -71,10 +71,10 @@ describe.skipIf(!services)('the results of a decision', () => {
     ])
   }
   const order = async (visitorId: string, day: number, total: unknown, eventName = 'order') => {
-    const { db, analytics, projectConfigs } = world.platform
+    const { db, eventStore, projectConfigs } = world.platform
     const writeEvents = createEventWriter({
       db,
-      analytics,
+      eventStore,
       projectConfigs,
     })
     const conversions =

@@ -41,8 +41,8 @@ describe.skipIf(!services)('events that are filtered', () => {
 
   beforeAll(async () => {
     world = await startWorld()
-    const { db, analytics, projectConfigs } = world.platform
-    write = createEventWriter({ db, analytics, projectConfigs })
+    const { db, eventStore, projectConfigs } = world.platform
+    write = createEventWriter({ db, eventStore, projectConfigs })
     const found = await resolveProfiles(db.pool, [
       { projectId: world.projectId, visitorId: 'v', userId: null },
       { projectId: world.projectId, visitorId: null, userId: 'u' },
@@ -50,7 +50,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     const [merged, person] = found.map((id) => id ?? '') as [string, string]
     await db.prisma.profile.update({ where: { id: merged }, data: { mergedInto: person } })
     const { projectId } = world
-    await analytics.storeProfiles([
+    await eventStore.storeProfiles([
       { projectId, profileId: merged, mergedInto: person, traits: {}, version: 1 },
       { projectId, profileId: person, mergedInto: null, traits: { plan: 'pro' }, version: 1 },
     ])
@@ -90,7 +90,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     { op: 'starts_with', value: '=' },
     { op: 'exists' },
     { op: 'not_exists' },
-  ])('are those that match %j in the analytics store', async (request) => {
+  ])('are those that match %j in the event store', async (request) => {
     const filter = { property: `properties.a\\.'b"$`, ...request } as FilterRequest
     const parsed = parseFilter(filter)
     if ('message' in parsed) throw new Error(parsed.message)
@@ -289,7 +289,7 @@ describe.skipIf(!services)('events that are filtered', () => {
     // What the event of the cursor and two that follow have in common with an erasure and the retention.
     const removed = [next + 1, next, next - 1].map((n) => eventKeyOf(`e${n}`))
     const { projectId } = world
-    await world.platform.analytics.eraseEvents(removed.map((eventKey) => ({ projectId, eventKey })))
+    await world.platform.eventStore.eraseEvents(removed.map((eventKey) => ({ projectId, eventKey })))
     await write([eventOf(COUNT)])
     expect(numbers(await exported({ cursor: last?.cursor }))).toEqual(
       Array.from({ length: 10 }, (_, n) => next - 2 - n),

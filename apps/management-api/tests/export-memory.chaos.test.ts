@@ -19,7 +19,7 @@ describe.skipIf(!services)('the memory of an export', () => {
     headers = { 'X-API-Key': await management.key(projectId) }
     const begin = Date.now() - EVENTS
     for (let first = 1; first <= EVENTS; first += EVENTS_PER_INSERT)
-      await management.platform.analytics.storeEvents(
+      await management.platform.eventStore.storeEvents(
         Array.from({ length: Math.min(EVENTS_PER_INSERT, EVENTS - first + 1) }, (_, n) => {
           const receivedAt = new Date(begin + first + n).toISOString()
           const properties = { price: 4990, currency: 'EUR' }

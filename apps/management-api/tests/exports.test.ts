@@ -144,15 +144,15 @@ const createGate = () => {
   let waiting = 0
   const adapt = (platform: Platform): Platform => ({
     ...platform,
-    analytics: {
-      ...platform.analytics,
+    eventStore: {
+      ...platform.eventStore,
       queriesUntil: (signal) => ({
-        ...platform.analytics.queriesUntil(signal),
+        ...platform.eventStore.queriesUntil(signal),
         readEvents: async function* (query) {
           waiting++
           await opened?.promise
           waiting--
-          yield* platform.analytics.readEvents(query)
+          yield* platform.eventStore.readEvents(query)
         },
       }),
     },

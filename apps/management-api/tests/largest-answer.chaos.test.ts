@@ -1,4 +1,4 @@
-import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/analytics/duckdb'
+import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/event-store/duckdb'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
@@ -13,7 +13,7 @@ describe.skipIf(!services)('the largest answer', () => {
     const limits = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 60_000 }
     file = await openDuckDBFile({ path: ':memory:', ...limits })
     management = await startManagement({
-      adapt: (platform) => ({ ...platform, analytics: createDuckDBStore(file) }),
+      adapt: (platform) => ({ ...platform, eventStore: createDuckDBStore(file) }),
     })
   })
   afterAll(async () => {

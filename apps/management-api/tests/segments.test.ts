@@ -45,7 +45,7 @@ describe.skipIf(!services)('segments', () => {
   const countEarlierEvents = async (): Promise<void> => {
     const next = createCompleteCounts({
       db: world.platform.db,
-      analytics: world.platform.analytics,
+      eventStore: world.platform.eventStore,
       now: Date.now,
       settledSeconds: 0,
     })
@@ -186,11 +186,11 @@ describe.skipIf(!services)('segments', () => {
   })
 
   it('of the preview have the people for whom decisions evaluate the condition as true', async () => {
-    const { db, analytics, projectConfigs, configChanges } = world.platform
+    const { db, eventStore, projectConfigs, configChanges } = world.platform
     const { projectId } = world
     const names = ['order', 'view']
     // Counted from the creation of a segment on, and later those from before.
-    const write = createEventWriter({ db, analytics, projectConfigs })
+    const write = createEventWriter({ db, eventStore, projectConfigs })
     const visitors = Array.from({ length: 24 }, (_, n) => `person-${n}`)
     const eventsOf = async (visitorId: string, n: number, counted: number) => {
       const [profileId = null] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId: null }])
@@ -223,7 +223,7 @@ describe.skipIf(!services)('segments', () => {
       'SELECT id, merged_into, traits, version FROM ingest.profiles WHERE project_id = $1',
       [projectId],
     )
-    await analytics.storeProfiles(
+    await eventStore.storeProfiles(
       rows.map(({ id, merged_into, traits, version }) => ({
         projectId,
         profileId: id,

@@ -29,10 +29,10 @@ describe.skipIf(!services)('shared links', () => {
       env: { LIMIT_SHARED_PER_MINUTE: `${LIMIT}` },
       adapt: (platform) => ({
         ...platform,
-        analytics: {
-          ...platform.analytics,
+        eventStore: {
+          ...platform.eventStore,
           queriesUntil: (signal) => {
-            const queries = platform.analytics.queriesUntil(signal)
+            const queries = platform.eventStore.queriesUntil(signal)
             return {
               ...queries,
               measureVisits: async (query) => {
@@ -60,7 +60,7 @@ describe.skipIf(!services)('shared links', () => {
       }
     }
     const people = Array.from({ length: MIN_SHARED_PEOPLE }, (_, n) => `person-${n}`)
-    await management.platform.analytics.storeProfiles(
+    await management.platform.eventStore.storeProfiles(
       people.map((person, n) => ({
         projectId,
         profileId: uuidOf(person),
@@ -69,7 +69,7 @@ describe.skipIf(!services)('shared links', () => {
         version: 1,
       })),
     )
-    await management.platform.analytics.storeEvents(
+    await management.platform.eventStore.storeEvents(
       people.flatMap((person, n) => [
         event(person, n, '/'),
         event(person, n + 1, `/accounts/${person}`),

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { AnalyticsUnavailableError } from '@waymark/analytics'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
+import { EventStoreUnavailableError } from '@waymark/event-store'
 import {
   applyIdentify,
   createEventWriter,
@@ -24,8 +24,8 @@ describe.skipIf(!services)('the stored data of a project', () => {
   let writeEvents: ReturnType<typeof createEventWriter>
   beforeAll(async () => {
     world = await startWorld()
-    const { db, analytics, projectConfigs } = world.platform
-    writeEvents = createEventWriter({ db, analytics, projectConfigs })
+    const { db, eventStore, projectConfigs } = world.platform
+    writeEvents = createEventWriter({ db, eventStore, projectConfigs })
   })
   afterAll(() => world?.stop())
 
@@ -57,7 +57,7 @@ describe.skipIf(!services)('the stored data of a project', () => {
     return stored.map(({ eventId }) => eventId)
   }
   it('counts an event once that is repeated with another time, and one that only the database has', async () => {
-    const { db, analytics } = world.platform
+    const { db, eventStore } = world.platform
     const eventName = `repeated-${uuidv7()}`
     const event = anEnrichedEvent({
       projectId: world.projectId,
@@ -73,7 +73,10 @@ describe.skipIf(!services)('the stored data of a project', () => {
     const failing = createEventWriter({
       db,
       projectConfigs: world.platform.projectConfigs,
-      analytics: { ...analytics, storeEvents: () => Promise.reject(new Error('stopped between the stores')) },
+      eventStore: {
+        ...eventStore,
+        storeEvents: () => Promise.reject(new Error('stopped between the stores')),
+      },
     })
     await expect(failing([event])).rejects.toThrow('stopped between the stores')
     expect(await count()).toBe(0)
@@ -91,13 +94,13 @@ describe.skipIf(!services)('the stored data of a project', () => {
   })
 
   it('has an event in both stores once a synchronous request that is sent again succeeds', async () => {
-    const { analytics } = world.platform
-    const away = () => Promise.reject(new AnalyticsUnavailableError('stopped between the stores'))
+    const { eventStore } = world.platform
+    const away = () => Promise.reject(new EventStoreUnavailableError('stopped between the stores'))
     const eventName = `sync-${uuidv7()}`
     // Recent, so that the stream may still bring the event.
     const day = new Date().toISOString().slice(0, 10)
-    const sendAt = (receivedAt: string, total: number, storeEvents = analytics.storeEvents) =>
-      createSyncProcessor({ ...world.platform, analytics: { ...analytics, storeEvents } })([
+    const sendAt = (receivedAt: string, total: number, storeEvents = eventStore.storeEvents) =>
+      createSyncProcessor({ ...world.platform, eventStore: { ...eventStore, storeEvents } })([
         anIngestRecord({
           projectId: world.projectId,
           receivedAt,

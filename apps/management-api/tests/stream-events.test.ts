@@ -28,7 +28,7 @@ describe.skipIf(!services)('the stream of events', () => {
           event: { eventId: `${eventId}${n + 1}`, eventName, visitorId },
         }),
       )
-      await management.platform.analytics.storeEvents(events)
+      await management.platform.eventStore.storeEvents(events)
       return receivedAt
     }
     return { user, projectId, store }

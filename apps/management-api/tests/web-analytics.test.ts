@@ -40,7 +40,7 @@ describe.skipIf(!services)('web analytics over HTTP', () => {
       }
     }
     const conversions = [{ selectorId: SELECTOR, amount: 4_990, currency: 'EUR', quantity: null }]
-    await world.platform.analytics.storeEvents([
+    await world.platform.eventStore.storeEvents([
       // A visit from a search engine: two pages in 90 s, and an order.
       event('a', DAY_MS, { path: '/', country: 'DE', referrerHost: 'www.google.de' }),
       event('a', DAY_MS + MINUTE_MS, { path: '/shoes', country: 'DE' }),

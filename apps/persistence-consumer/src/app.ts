@@ -49,16 +49,16 @@ type Client = Parameters<typeof withoutErased>[0]
  * archive, and removes events that are older than their project keeps them.
  */
 export const createPersistenceConsumer = (platform: Platform, archive?: Archive): Service => {
-  const { db, bus, cache, analytics, deleteMailCopies, projectConfigs, clock, log } = platform
+  const { db, bus, cache, eventStore, deleteMailCopies, projectConfigs, clock, log } = platform
   const describeUserAgent = cacheUserAgents()
   const onStored = countStoredEvents(platform.metrics)
-  const writeEvents = createEventWriter({ db, analytics, projectConfigs, onStored })
-  const writeProfiles = createProfileWriter({ db, analytics })
+  const writeEvents = createEventWriter({ db, eventStore, projectConfigs, onStored })
+  const writeProfiles = createProfileWriter({ db, eventStore })
   const relay = createOutboxRelay({ db, bus, log })
-  const { purgeAll } = createPurger({ db, analytics, cache, deleteMailCopies })
+  const { purgeAll } = createPurger({ db, eventStore, cache, deleteMailCopies })
   const removeOldEvents = createRetention({
     db,
-    analytics,
+    eventStore,
     archivedUntil: createArchivedUntil(db.pool),
     now: clock,
   })
@@ -106,7 +106,7 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       drain(
         'complete-counts',
         COMPLETE_COUNTS_INTERVAL_MS,
-        createCompleteCounts({ db, analytics, now: clock }),
+        createCompleteCounts({ db, eventStore, now: clock }),
       ),
       moveEventsLoop(platform),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),

@@ -15,7 +15,7 @@ const FORGET_INTERVAL_MS = 60_000
 
 /** Writes the archive and takes erased people out of it, if there is one, and measures what waits for it, also without one. */
 export const archiveLoops = (
-  { db, analytics, log, clock, metrics }: Pick<Platform, 'db' | 'analytics' | 'log' | 'clock' | 'metrics'>,
+  { db, eventStore, log, clock, metrics }: Pick<Platform, 'db' | 'eventStore' | 'log' | 'clock' | 'metrics'>,
   archive: Archive | undefined,
 ): Loop[] => {
   const registers = [metrics]
@@ -47,7 +47,7 @@ export const archiveLoops = (
   const writeFile = createArchiver({
     ...archive,
     db,
-    events: analytics,
+    events: eventStore,
     log,
     now: clock,
     onFile: (events) => archived.inc(events),

@@ -14,7 +14,7 @@ it('looks for events of the previous version until an hour after the start', asy
   }
   const { run } = moveEventsLoop({
     db: { pool } as never,
-    analytics: {} as never,
+    eventStore: {} as never,
     projectConfigs: {} as never,
     metrics: new Registry(),
     log: createMemoryLog(),

@@ -6,27 +6,27 @@ const INTERVAL_MS = 2 * 60 * 1000
 /** How long after its start a process looks for events that one of the previous version stores during an upgrade, in ms. */
 const UPGRADE_MS = 60 * 60 * 1000
 
-/** Moves the events of earlier versions to the analytics store. It ends when none was left for an hour after the start. */
+/** Moves the events of earlier versions to the event store. It ends when none was left for an hour after the start. */
 export const moveEventsLoop = ({
   db,
-  analytics,
+  eventStore,
   projectConfigs,
   metrics,
   log,
   steadyClock,
-}: Pick<Platform, 'db' | 'analytics' | 'projectConfigs' | 'metrics' | 'log' | 'steadyClock'>): Loop => {
+}: Pick<Platform, 'db' | 'eventStore' | 'projectConfigs' | 'metrics' | 'log' | 'steadyClock'>): Loop => {
   const counter = new Counter({
     name: 'waymark_moved_events_total',
-    help: 'Events of an earlier version that were copied from PostgreSQL to the analytics store',
+    help: 'Events of an earlier version that were copied from PostgreSQL to the event store',
     registers: [metrics],
   })
   const moveEvents = createMoveEvents({
     db,
-    analytics,
+    eventStore,
     projectConfigs,
     onCopied: (events) => {
       counter.inc(events)
-      log.info({ events }, 'Copied events of an earlier version to the analytics store')
+      log.info({ events }, 'Copied events of an earlier version to the event store')
     },
     onRemoved: (month, events) => log.info({ month, events }, 'Removed a month of events from PostgreSQL'),
   })

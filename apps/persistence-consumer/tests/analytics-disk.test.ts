@@ -2,10 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { AnalyticsUnavailableError } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { enrichedEvents } from '@waymark/contracts/topics'
 import { partitionKeyOf } from '@waymark/domain/ingestion'
+import { EventStoreUnavailableError } from '@waymark/event-store'
 import { createSyncProcessor } from '@waymark/pipeline'
 import { ensureDemoProject } from '@waymark/project-config'
 import {
@@ -76,7 +76,7 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
         {
           databaseUrl: database.url,
           limits: readConfig(limitsConfig, {}),
-          analytics: { file: disk.file, settings: readConfig(duckdbConfig, {}) },
+          eventStore: { file: disk.file, settings: readConfig(duckdbConfig, {}) },
         },
         { name: 'persistence', log, scope },
       )
@@ -104,7 +104,7 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
       sent.push(...events.map(({ eventId }) => eventId))
     }
     const inAnalytics = async (): Promise<number> => {
-      const rows = await running.platform.analytics.measureTrend({
+      const rows = await running.platform.eventStore.measureTrend({
         projectId,
         metric: 'events',
         from: 0,
@@ -165,7 +165,7 @@ describe.skipIf(!services || !canMount)('persistence-consumer with the analytics
     // Answers from what it has, or answers that it is unavailable.
     await inAnalytics().then(
       (count) => expect(count).toBe(500),
-      (error) => expect(error).toBeInstanceOf(AnalyticsUnavailableError),
+      (error) => expect(error).toBeInstanceOf(EventStoreUnavailableError),
     )
     await restart(() => expect(disk.repair()).toBe(true))
     await expectAllOnce(world)

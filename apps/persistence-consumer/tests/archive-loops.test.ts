@@ -64,7 +64,7 @@ it.skipIf(!services)(
         { databaseUrl: database.url, limits: readConfig(limitsConfig, {}) },
         { name: 'persistence', log, scope },
       )
-      await embedded.analytics.storeEvents(events)
+      await embedded.eventStore.storeEvents(events)
       const platform = { ...embedded, clock: () => Date.now() + LATER_MS }
       try {
         const archive = hasArchive

@@ -26,7 +26,7 @@ export const standaloneConfig = {
   ),
   /** npm sets it to the name of the script that it runs. */
   npmScript: variable('npm_lifecycle_event', Type.String({ default: '', description: 'Set by npm.' })),
-  analytics: duckdbConfig,
+  eventStore: duckdbConfig,
   limits: limitsConfig,
   quotas: quotasConfig,
   oidc: oidcConfig,

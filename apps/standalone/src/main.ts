@@ -40,7 +40,7 @@ await runService('standalone', env, async (context) => {
   const embedded = await embeddedPlatform(
     {
       databaseUrl: postgres.url,
-      analytics: { file: path.join(dataDir, 'analytics.duckdb'), settings: config.analytics },
+      eventStore: { file: path.join(dataDir, 'analytics.duckdb'), settings: config.eventStore },
       limits: config.limits,
       geoFile: config.geo.file,
     },

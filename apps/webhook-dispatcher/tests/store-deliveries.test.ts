@@ -166,7 +166,7 @@ describe.skipIf(!services)('storing deliveries', () => {
     async function* none(): AsyncGenerator<never, void, undefined> {}
     const purger = createPurger({
       db: harness.db,
-      analytics: { eraseEvents: nothing, eraseProfiles: nothing, readEvents: none, readPlaces: none },
+      eventStore: { eraseEvents: nothing, eraseProfiles: nothing, readEvents: none, readPlaces: none },
       cache: createMemoryCache(),
     })
     expect(await purger.purge(job, new AbortController().signal)).toBe(true)

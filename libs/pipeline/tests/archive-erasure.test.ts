@@ -117,7 +117,7 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   const purge = (erasure: Erasure) =>
     createPurger({
       ...{ db, cache: { delete: async () => {} } as never },
-      analytics: harness.events,
+      eventStore: harness.events,
     }).purge(erasure, never)
   const erase = async (profileId: string, project = projectId): Promise<void> => {
     expect(await purge(await begin(profileId, project))).toBe(true)

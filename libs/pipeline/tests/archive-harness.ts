@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
-import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { FileStore } from '@waymark/event-files'
+import { openDuckDBStore } from '@waymark/event-store/duckdb'
 import { createTestDatabase } from '@waymark/testing'
 import { expect } from 'vitest'
 import { dequeueForGood } from '../src/archive/index.ts'
@@ -88,7 +88,7 @@ export const openArchiveHarness = async () => {
             decisions: { countedEvents: new Set() },
           }),
         } as never,
-        analytics: events,
+        eventStore: events,
       })(batch)
     },
 

@@ -340,7 +340,7 @@ describe.skipIf(!services)('the archive', () => {
     expect(await archivedUntil(projectId)).toBe(HOUR)
     const removeOld = async () => {
       await db.pool.query('TRUNCATE ingest.retention_runs')
-      await createRetention({ db, analytics: harness.events, archivedUntil, now: Date.now })(never)
+      await createRetention({ db, eventStore: harness.events, archivedUntil, now: Date.now })(never)
       return storedIn(projectId)
     }
     // One of them is already archived, and stays with those that were received before it.
@@ -358,7 +358,7 @@ describe.skipIf(!services)('the archive', () => {
     const left = async () => {
       await db.pool.query('TRUNCATE ingest.retention_runs')
       const archivedUntil = createArchivedUntil(db.pool)
-      await createRetention({ db, analytics: harness.events, archivedUntil, now: Date.now })(never)
+      await createRetention({ db, eventStore: harness.events, archivedUntil, now: Date.now })(never)
       return [await storedIn(off), await storedIn(on)]
     }
     expect(await forgetQueued(db.pool)).toBe(0)

@@ -1,10 +1,10 @@
 // What persistence-consumer does with the archive in a separate process, for tests that kill it.
 import { readFile } from 'node:fs/promises'
 import { setImmediate, setInterval } from 'node:timers/promises'
-import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
 import { createDirectoryStore, type FileStore } from '@waymark/event-files'
+import { openDuckDBStore } from '@waymark/event-store/duckdb'
 import { createArchiveEraser, createArchiver } from '../src/archive/index.ts'
 
 const { DATABASE_URL = '', FOLDER = '', NOW = '', FORMAT, EVENTS = '' } = process.env

@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
-import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { Exposure } from '@waymark/contracts/records/change-records'
 import { applyServiceRoles, openDatabase, serviceNames, serviceRole } from '@waymark/database'
 import { profileIdOf } from '@waymark/domain/identity'
+import { openDuckDBStore } from '@waymark/event-store/duckdb'
 import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createCompleteCounts } from '../src/decisions/complete-counts-queries.ts'
@@ -22,12 +22,12 @@ const countedEvents = new Set(['order.placed', 'seen'])
 describe.skipIf(!services)('decisions in the database', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
-  let analytics: Awaited<ReturnType<typeof openDuckDBStore>>
+  let eventStore: Awaited<ReturnType<typeof openDuckDBStore>>
 
   beforeAll(async () => {
     database = await createTestDatabase()
     db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
-    analytics = await openDuckDBStore({
+    eventStore = await openDuckDBStore({
       path: ':memory:',
       memoryBytes: 256 * 1024 * 1024,
       threads: 1,
@@ -36,7 +36,7 @@ describe.skipIf(!services)('decisions in the database', () => {
   })
   afterEach(() => void vi.unstubAllEnvs())
   afterAll(async () => {
-    await analytics.close()
+    await eventStore.close()
     await db.close()
     await database.drop()
   })
@@ -141,7 +141,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     const running = new AbortController().signal
     const complete = async (): Promise<void> => {
       // With few events at a time, so that several batches and runs are needed.
-      const next = createCompleteCounts({ db, analytics, now: Date.now, settledSeconds: 0, batchPeople: 2 })
+      const next = createCompleteCounts({ db, eventStore, now: Date.now, settledSeconds: 0, batchPeople: 2 })
       while ((await next(running)) > 0);
     }
     const isPending = async (event: string): Promise<boolean> => {
@@ -159,7 +159,7 @@ describe.skipIf(!services)('decisions in the database', () => {
       ])
     const storeCounted = async (events: ReturnType<typeof anEvent>[], counted: readonly string[] = []) => {
       await db.transaction((client) => storeNewEvents(client, events, () => new Set(counted)))
-      await analytics.storeEvents(events)
+      await eventStore.storeEvents(events)
     }
     /** Has the events that were stored late counted as well. */
     const completeAgain = async (event: string): Promise<void> => {
@@ -241,7 +241,7 @@ describe.skipIf(!services)('decisions in the database', () => {
     it('waits until all processes count', async () => {
       const name = `waiting-${randomUUID()}`
       await count(name)
-      expect(await createCompleteCounts({ db, analytics, now: Date.now })(running)).toBe(0)
+      expect(await createCompleteCounts({ db, eventStore, now: Date.now })(running)).toBe(0)
       expect(await isPending(name)).toBe(true)
       await complete()
       expect(await isPending(name)).toBe(false)
@@ -260,7 +260,7 @@ describe.skipIf(!services)('decisions in the database', () => {
         other,
         'one',
       ])
-      const next = createCompleteCounts({ db, analytics, now: Date.now, settledSeconds: 0 })
+      const next = createCompleteCounts({ db, eventStore, now: Date.now, settledSeconds: 0 })
       for (let run = 0; run < 2; run++) expect(await next(running)).toBe(1)
       expect(await isPending('one')).toBe(false)
       await complete()

@@ -1,7 +1,7 @@
-import { AnalyticsDataError } from '@waymark/analytics'
-import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
+import { EventStoreDataError } from '@waymark/event-store'
+import { openDuckDBStore } from '@waymark/event-store/duckdb'
 import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -99,14 +99,14 @@ describe.skipIf(!services)('storing events', () => {
   })
 
   const openAnalytics = async () => {
-    const analytics = await openDuckDBStore({
+    const eventStore = await openDuckDBStore({
       path: ':memory:',
       memoryBytes: 256 * 1024 * 1024,
       threads: 1,
       queryTimeoutMs: 10_000,
     })
-    onTestFinished(() => analytics.close())
-    return analytics
+    onTestFinished(() => eventStore.close())
+    return eventStore
   }
   const projectConfigs = {
     get: async () => ({ settings: {}, decisions: { countedEvents: new Set() } }) as never,
@@ -114,17 +114,17 @@ describe.skipIf(!services)('storing events', () => {
   const never = new AbortController().signal
 
   it('stores the event whose id was claimed, whatever is delivered in between', async () => {
-    const analytics = await openAnalytics()
+    const eventStore = await openAnalytics()
     const projectId = uuidv7()
     const event = anEnrichedEvent({ projectId, event: { properties: { total: 1 } } })
     const failing = createEventWriter({
       db,
       projectConfigs,
-      analytics: { ...analytics, storeEvents: () => Promise.reject(new Error('killed')) },
+      eventStore: { ...eventStore, storeEvents: () => Promise.reject(new Error('killed')) },
     })
-    const write = createEventWriter({ db, projectConfigs, analytics })
+    const write = createEventWriter({ db, projectConfigs, eventStore })
     const totals = async () =>
-      (await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 10 })))
+      (await Array.fromAsync(eventStore.readEvents({ projectId, portion: () => 10 })))
         .flatMap(({ events }) => events)
         .map(({ properties }) => properties.total)
     await expect(failing([event])).rejects.toThrow('killed')
@@ -136,8 +136,8 @@ describe.skipIf(!services)('storing events', () => {
     expect(await totals()).toEqual([1])
   })
 
-  it('lets the archive not wait for an event that the analytics store refuses', async () => {
-    const analytics = await openAnalytics()
+  it('lets the archive not wait for an event that the event store refuses', async () => {
+    const eventStore = await openAnalytics()
     const projectId = uuidv7()
     const archived = {
       ...projectConfigs,
@@ -150,11 +150,11 @@ describe.skipIf(!services)('storing events', () => {
     const write = createEventWriter({
       db,
       projectConfigs: archived,
-      analytics: {
-        ...analytics,
+      eventStore: {
+        ...eventStore,
         storeEvents: async (events, options) => {
-          if (events.some(({ eventId }) => eventId === 'refused')) throw new AnalyticsDataError('refused')
-          await analytics.storeEvents(events, options)
+          if (events.some(({ eventId }) => eventId === 'refused')) throw new EventStoreDataError('refused')
+          await eventStore.storeEvents(events, options)
         },
       },
     })
@@ -163,14 +163,14 @@ describe.skipIf(!services)('storing events', () => {
         .rows
     // A consumer halves the batch until the refused event is alone.
     for (const batch of [[good, refused], [good], [refused]])
-      await write(batch).catch((error: unknown) => expect(error).toBeInstanceOf(AnalyticsDataError))
+      await write(batch).catch((error: unknown) => expect(error).toBeInstanceOf(EventStoreDataError))
     expect(await queued()).toEqual([{ event_key: keyOfEvent(good).eventKey }])
   })
 
   it('keeps the event of another person when its id is repeated for one who was erased since', async () => {
-    const analytics = await openAnalytics()
+    const eventStore = await openAnalytics()
     const projectId = uuidv7()
-    const write = createEventWriter({ db, projectConfigs, analytics })
+    const write = createEventWriter({ db, projectConfigs, eventStore })
     const event = later(anEnrichedEvent({ projectId, event: { visitorId: 'kept' } }), -HOUR_MS)
     await write([event])
     await db.pool.query(
@@ -180,12 +180,12 @@ describe.skipIf(!services)('storing events', () => {
       [projectId],
     )
     await write([{ ...later(event, HOUR_MS), visitorId: 'gone' }])
-    const stored = await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 10 }))
+    const stored = await Array.fromAsync(eventStore.readEvents({ projectId, portion: () => 10 }))
     expect(stored.flatMap(({ events }) => events).map(({ visitorId }) => visitorId)).toEqual(['kept'])
   })
 
   it('moves the events of an earlier version, without those of erased people, and removes their months', async () => {
-    const analytics = await openAnalytics()
+    const eventStore = await openAnalytics()
     const projectId = uuidv7()
     const conversions = [{ selectorId: uuidv7(), amount: 4_900, currency: 'EUR', quantity: 2 }]
     const properties = { total: 49, nested: { list: [1, 'a', null] }, a: 1e21 }
@@ -205,7 +205,7 @@ describe.skipIf(!services)('storing events', () => {
       storeConversions(client, events, { linkTouchesOf: () => undefined, news: [] }),
     )
     // One is there already, and as it was stored first.
-    await analytics.storeEvents([{ ...(events[4] as EnrichedEvent), properties: { first: true } }])
+    await eventStore.storeEvents([{ ...(events[4] as EnrichedEvent), properties: { first: true } }])
     await db.pool.query(
       `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
        SELECT $1, 'visitor', ${erasureHash('given')}, now() + interval '1 hour', gen_random_uuid()
@@ -216,7 +216,7 @@ describe.skipIf(!services)('storing events', () => {
     const removed: (string | number)[][] = []
     const move = createMoveEvents({
       db,
-      analytics,
+      eventStore,
       projectConfigs,
       batchEvents: 2,
       onCopied: (count) => counts.push(count),
@@ -225,7 +225,7 @@ describe.skipIf(!services)('storing events', () => {
     expect(await move(never)).toBe(9)
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5)
     expect(removed).toEqual([])
-    const stored = (await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 100 }))).flatMap(
+    const stored = (await Array.fromAsync(eventStore.readEvents({ projectId, portion: () => 100 }))).flatMap(
       (portion) => portion.events,
     )
     expect(stored.map(({ eventId }) => eventId).sort()).toEqual(['0-0', '0-1', '1-0', '1-1', '2-0', '2-1'])

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { openDuckDBStore } from '@waymark/analytics/duckdb'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
+import { openDuckDBStore } from '@waymark/event-store/duckdb'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { anEnrichedEvent, createTestDatabase, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -17,12 +17,12 @@ const never = new AbortController().signal
 describe.skipIf(!services)('the retention of projects', () => {
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
-  let analytics: Awaited<ReturnType<typeof openDuckDBStore>>
+  let eventStore: Awaited<ReturnType<typeof openDuckDBStore>>
 
   beforeAll(async () => {
     database = await createTestDatabase()
     db = openDatabase({ url: database.url, poolSize: 10, applicationName: 'test', onError: () => {} })
-    analytics = await openDuckDBStore({
+    eventStore = await openDuckDBStore({
       path: ':memory:',
       memoryBytes: 256 * 1024 * 1024,
       threads: 1,
@@ -30,7 +30,7 @@ describe.skipIf(!services)('the retention of projects', () => {
     })
   })
   afterAll(async () => {
-    await analytics.close()
+    await eventStore.close()
     await db.close()
     await database.drop()
   })
@@ -62,11 +62,11 @@ describe.skipIf(!services)('the retention of projects', () => {
     timestamp: at(timestamp),
   })
   const write = (events: readonly EnrichedEvent[]) =>
-    createEventWriter({ db, analytics, projectConfigs: configs })(events)
+    createEventWriter({ db, eventStore, projectConfigs: configs })(events)
   const remove = (deps: Partial<RetentionDeps> = {}, signal = never) =>
     createRetention({
       db,
-      analytics,
+      eventStore,
       archivedUntil: async () => undefined,
       now: () => startedAt,
       ...deps,
@@ -84,12 +84,12 @@ describe.skipIf(!services)('the retention of projects', () => {
   }
   /** The ids of stored events, the first received first. */
   const storedIds = async (projectId: string): Promise<string[]> =>
-    (await Array.fromAsync(analytics.readEvents({ projectId, portion: () => 100 })))
+    (await Array.fromAsync(eventStore.readEvents({ projectId, portion: () => 100 })))
       .flatMap(({ events }) => events)
       .map(({ eventId }) => eventId)
       .reverse()
   const inAnalytics = async (projectId: string): Promise<number> => {
-    const rows = await analytics.measureTrend({
+    const rows = await eventStore.measureTrend({
       projectId,
       metric: 'events',
       from: 0,
@@ -174,18 +174,18 @@ describe.skipIf(!services)('the retention of projects', () => {
     expect(await left()).toBe(0)
   })
 
-  it('ends when the setting is changed while it removes from the analytics store', async () => {
+  it('ends when the setting is changed while it removes from the event store', async () => {
     const projectId = await newProject()
     await write([-9, -8, -7, -6].map((days) => anEvent(projectId, today + days * DAY_MS)))
     await setRetention(projectId, 1)
     const changing = {
       removeOldestDay: async (range: { projectId: string; before: number }) => {
-        const isRemoved = await analytics.removeOldestDay(range)
+        const isRemoved = await eventStore.removeOldestDay(range)
         if (range.projectId === projectId) await setRetention(projectId, 30)
         return isRemoved
       },
     }
-    await remove({ analytics: changing })
+    await remove({ eventStore: changing })
     expect(await inAnalytics(projectId)).toBe(3)
   })
 
@@ -197,30 +197,30 @@ describe.skipIf(!services)('the retention of projects', () => {
     const counting = {
       removeOldestDay: async (range: { projectId: string; before: number }) => {
         if (range.projectId === projectId) calls++
-        return analytics.removeOldestDay(range)
+        return eventStore.removeOldestDay(range)
       },
     }
-    await Promise.all(Array.from({ length: 6 }, () => remove({ analytics: counting })))
+    await Promise.all(Array.from({ length: 6 }, () => remove({ eventStore: counting })))
     // Once for the day, and once to find that none is left.
     expect(calls).toBe(2)
   })
 
-  it('continues after an abort, and after the analytics store was unavailable', async () => {
+  it('continues after an abort, and after the event store was unavailable', async () => {
     const [projectId, other] = [await newProject(), await newProject()]
     const times = [-9, -9, -9, -9, -8, -7]
     for (const id of [projectId, other]) await write(times.map((days) => anEvent(id, today + days * DAY_MS)))
     for (const id of [projectId, other]) await setRetention(id, 1)
     const away = (range: { projectId: string; before: number }) =>
-      range.projectId === projectId ? Promise.reject(new Error('away')) : analytics.removeOldestDay(range)
-    await expect(remove({ analytics: { removeOldestDay: away } })).rejects.toThrow('away')
+      range.projectId === projectId ? Promise.reject(new Error('away')) : eventStore.removeOldestDay(range)
+    await expect(remove({ eventStore: { removeOldestDay: away } })).rejects.toThrow('away')
     expect([await inAnalytics(projectId), await inAnalytics(other)]).toEqual([6, 0])
     await letPass()
     const stop = new AbortController()
     const once = async (range: { projectId: string; before: number }) => {
       if (range.projectId === projectId) stop.abort()
-      return analytics.removeOldestDay(range)
+      return eventStore.removeOldestDay(range)
     }
-    await remove({ analytics: { removeOldestDay: once } }, stop.signal)
+    await remove({ eventStore: { removeOldestDay: once } }, stop.signal)
     expect(await inAnalytics(projectId)).toBe(2)
     await remove()
     expect(await inAnalytics(projectId)).toBe(0)

@@ -1,5 +1,4 @@
 export { LoopTurns } from '@waymark/domain/fairness'
-export { openClickHouse, openDuckDB } from './analytics.ts'
 export { type Archive, type ArchiveConfig, archiveConfig, openArchive } from './archive.ts'
 export {
   type Config,
@@ -11,6 +10,7 @@ export {
   variable,
   variablesOf,
 } from './config.ts'
+export { openClickHouse, openDuckDB } from './event-store.ts'
 export { answerLateWith, extendDeadline, extendDeadlineDuring } from './http/deadline.ts'
 export { namesTag, tagsIn } from './http/entity-tag.ts'
 export { readFormBody } from './http/form-body.ts'

@@ -1,5 +1,4 @@
 import type { Tracer } from '@opentelemetry/api'
-import type { AnalyticsStore } from '@waymark/analytics'
 import {
   type Cache,
   createLocallyCountingRateLimiter,
@@ -20,6 +19,7 @@ import type { Log } from '@waymark/contracts/log'
 import { type Database, openDatabase } from '@waymark/database'
 import type { Locate } from '@waymark/domain/enrichment'
 import { createKafkaEventBus, type EventBus, openEmbeddedEventBus } from '@waymark/event-bus'
+import type { EventStore } from '@waymark/event-store'
 import { classifyError } from '@waymark/pipeline'
 import {
   type ApiKeys,
@@ -30,7 +30,7 @@ import {
   type LatestProjectConfigs,
 } from '@waymark/project-config'
 import { Registry } from 'prom-client'
-import { analyticsInMemory, type EmbeddedAnalytics, openDuckDB } from './analytics.ts'
+import { type EmbeddedEventStore, eventStoreInMemory, openDuckDB } from './event-store.ts'
 import { openGeoDatabase } from './geo-database.ts'
 import { createQrCodes, type QrCodes } from './images/qr-codes.ts'
 import { everyMs, type Loop, startLoop } from './loop.ts'
@@ -88,7 +88,7 @@ export type CorePlatform = {
 }
 
 /** The dependencies of apps that store or query events. */
-export type Platform = CorePlatform & { analytics: AnalyticsStore }
+export type Platform = CorePlatform & { eventStore: EventStore }
 
 /** Changes of what this process caches of the database. */
 type ConfigChanges = {
@@ -253,21 +253,21 @@ export const distributedPlatform = async (
 type EmbeddedOptions = {
   databaseUrl: string
   /** Default: in memory. */
-  analytics?: EmbeddedAnalytics
+  eventStore?: EmbeddedEventStore
   limits: Limits
   geoFile?: string
 }
 
 /** The platform of a single process: PostgreSQL with an event log instead of Kafka, memory instead of Redis, and DuckDB. */
 export const embeddedPlatform = async (
-  { databaseUrl, analytics = analyticsInMemory(), limits, geoFile = '' }: EmbeddedOptions,
+  { databaseUrl, eventStore = eventStoreInMemory(), limits, geoFile = '' }: EmbeddedOptions,
   context: PlatformContext,
 ): Promise<Platform> => {
   const { log, scope } = context
   const db = openStores(databaseUrl, 20, context)
   const bus = await openEmbeddedEventBus({ databaseUrl, pool: db.pool }, { log, classifyError })
   scope.onStop('log', () => bus.close())
-  const store = await openDuckDB(analytics, scope)
+  const store = await openDuckDB(eventStore, scope)
   const rateLimiter = createMemoryRateLimiter()
   const core = assemble(
     {
@@ -285,5 +285,5 @@ export const embeddedPlatform = async (
     },
     context,
   )
-  return { ...core, analytics: store }
+  return { ...core, eventStore: store }
 }

@@ -1,5 +1,5 @@
-import { openClickHouse } from './analytics.ts'
 import { type Config, type ConfigSpec, readConfigs } from './config.ts'
+import { openClickHouse } from './event-store.ts'
 import { type CorePlatform, distributedPlatform, type Platform } from './platform.ts'
 import { httpConfig, platformConfig } from './platform-config.ts'
 import { runService } from './run-service.ts'
@@ -40,7 +40,7 @@ export const runAppWithAnalytics = <Spec extends ConfigSpec>(
     options,
     { clickhouse: clickhouseConfig },
     async (platform, config, { clickhouse }, scope) =>
-      create({ ...platform, analytics: await openClickHouse(clickhouse, scope) }, config, scope),
+      create({ ...platform, eventStore: await openClickHouse(clickhouse, scope) }, config, scope),
   )
 
 /** Runs an app whose `create` opens further stores, which `storesSpec` configures. */

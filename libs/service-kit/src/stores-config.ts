@@ -143,7 +143,7 @@ export const clickhouseConfig = {
   ),
 } as const
 
-/** Resources of the embedded analytics store. */
+/** Resources of the embedded event store. */
 export const duckdbConfig = {
   memoryMb: variable(
     'ANALYTICS_MEMORY_MB',
@@ -151,7 +151,7 @@ export const duckdbConfig = {
       minimum: 64,
       default: 512,
       description:
-        'Maximum memory, in MB, of the analytics store, of which an eighth is for writes only. Larger queries use temporary files.',
+        'Maximum memory, in MB, of the event store, of which an eighth is for writes only. Larger queries use temporary files.',
     }),
   ),
   threads: variable(
@@ -160,7 +160,7 @@ export const duckdbConfig = {
       minimum: 1,
       maximum: 256,
       default: 2,
-      description: 'CPU threads of the analytics store.',
+      description: 'CPU threads of the event store.',
     }),
   ),
   queryTimeoutMs: analyticsQueryTimeout,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import type { ClickHouseOptions } from '@waymark/analytics/clickhouse'
 import type { RedisOptions } from '@waymark/cache'
 import type { KafkaOptions } from '@waymark/event-bus'
+import type { ClickHouseOptions } from '@waymark/event-store/clickhouse'
 import { type Config, ConfigError } from './config.ts'
 import type { clickhouseConfig, databaseConfig, kafkaConfig, redisConfig, TlsFiles } from './stores-config.ts'
 

@@ -1,5 +1,5 @@
-import type { AnalyticsQueries } from '@waymark/analytics'
 import type { PropertyRef } from '@waymark/domain/analytics'
+import type { EventQueries } from '@waymark/event-store'
 import { DAY_MS, DAYS, FROM, PROJECT, WEB_PROJECT } from './analytics-data.ts'
 
 const range = { projectId: PROJECT, from: FROM, to: FROM + DAYS * DAY_MS }
@@ -31,7 +31,7 @@ const VISIT_COLUMNS = [
 /** A query of the API, and the same query written by hand for each store. */
 export type MeasuredQuery = {
   name: string
-  run: (store: AnalyticsQueries) => Promise<unknown>
+  run: (store: EventQueries) => Promise<unknown>
   bare: Record<'duckdb' | 'clickhouse', string>
 }
 

@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { AnalyticsQueries } from '@waymark/analytics'
-import { migrateClickHouse, openClickHouseStore } from '@waymark/analytics/clickhouse'
-import { createDuckDBStore, openDuckDBFile } from '@waymark/analytics/duckdb'
+import type { EventQueries } from '@waymark/event-store'
+import { migrateClickHouse, openClickHouseStore } from '@waymark/event-store/clickhouse'
+import { createDuckDBStore, openDuckDBFile } from '@waymark/event-store/duckdb'
 import { startClickHouse } from '@waymark/testing/servers'
 import { clickhouseEvents, duckdbEvents, mergesOf, PROJECT, webEvents } from './analytics-data.ts'
 import { measuredQueries } from './analytics-queries.ts'
@@ -20,7 +20,7 @@ const CLICKHOUSE = { database: 'waymark', queryMemoryBytes: 2_000 * MB }
 const QUERY_TIMEOUT_MS = 300_000
 
 type Filled = {
-  store: AnalyticsQueries
+  store: EventQueries
   bare: (sql: string) => Promise<unknown>
   bytes: number
   /** The process that runs the queries. */
@@ -28,7 +28,7 @@ type Filled = {
   dispose: () => Promise<void>
 }
 
-/** Fills both analytics stores, or `only` one, runs each query through the API and by hand, and prints a table. */
+/** Fills both event stores, or `only` one, runs each query through the API and by hand, and prints a table. */
 export const measureAnalytics = async (
   events: number,
   runs: number,

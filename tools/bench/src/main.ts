@@ -39,8 +39,8 @@ const HELP = `npm run bench -- [name…] [options]
   --links N        links that it has before (100000)
   --profile DIR    leaves CPU profiles of our processes there
   --soak MINUTES   loads ours for so long, and reports its memory
-  --analytics N    fills both analytics stores with N events (1000000) and times our queries beside bare ones
-  --store NAME     only this one of the analytics stores: duckdb or clickhouse
+  --analytics N    fills both event stores with N events (1000000) and times our queries beside bare ones
+  --store NAME     only this one of the event stores: duckdb or clickhouse
   --streams N      opens N streams of changed flags (10000), changes a flag, and reports memory and times
   --rate N         sends N evaluations a second (1000) from one address, while the decision is edited
   --idle           starts each service, and reports its CPU and memory without requests
@@ -58,7 +58,7 @@ const { values, positionals } = parseArgs({
     links: { type: 'string', default: '100000' },
     profile: { type: 'string' },
     soak: { type: 'string' },
-    analytics: { type: 'string' },
+    eventStore: { type: 'string' },
     store: { type: 'string' },
     streams: { type: 'string' },
     rate: { type: 'string' },
@@ -95,7 +95,7 @@ if (values.help || unknown.length > 0) {
   process.exitCode = 2
 } else {
   // DuckDB runs in this process, on all cores.
-  if (values.analytics === undefined) pinLoad()
+  if (values.eventStore === undefined) pinLoad()
   print(machine())
   let filled: Promise<FilledPostgres> | undefined
   const postgres = (): Promise<FilledPostgres> => {
@@ -104,9 +104,9 @@ if (values.help || unknown.length > 0) {
   }
   const options: Options = { quick: values.quick, profileTo: values.profile, stored, postgres }
   try {
-    if (values.analytics !== undefined)
+    if (values.eventStore !== undefined)
       await measureAnalytics(
-        Number(values.analytics || 1_000_000),
+        Number(values.eventStore || 1_000_000),
         values.quick ? 3 : 20,
         print,
         values.store,

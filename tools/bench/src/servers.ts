@@ -1,7 +1,7 @@
-import { migrateClickHouse } from '@waymark/analytics/clickhouse'
 import { topics } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
+import { migrateClickHouse } from '@waymark/event-store/clickhouse'
 import { clickhouseConfig, clickhouseOptions, createLog, readConfig } from '@waymark/service-kit'
 import { startClickHouse, startKafka, startRedis, startTogether } from '@waymark/testing/servers'
 import type { StartedTestContainer } from 'testcontainers'

@@ -44,7 +44,7 @@ describe('SQL', () => {
     'apps/gateway/src/accounts/users.ts',
     'apps/console/src/users.tsx',
     'libs/pipeline/src/users.ts',
-    'libs/analytics/src/duckdb/file.ts',
+    'libs/event-store/src/duckdb/file.ts',
   ])('is refused in %s', async (file) => {
     expect(await violationsOf(file, READ)).toHaveLength(1)
   })
@@ -53,7 +53,7 @@ describe('SQL', () => {
     'apps/gateway/src/user-queries.ts',
     'apps/gateway/src/users.test.ts',
     'apps/gateway/tests/users.ts',
-    'libs/analytics/src/duckdb/dialect.ts',
+    'libs/event-store/src/duckdb/dialect.ts',
     'libs/database/src/migrate.ts',
     'libs/testing/src/test-database.ts',
     'tools/bench/src/users.ts',

@@ -10,7 +10,7 @@ const SOURCES = ['apps/*/src/**/*.{ts,tsx}', 'libs/*/src/**/*.{ts,tsx}']
  */
 const ALLOWED = [
   /-queries\.ts$/,
-  /^libs\/analytics\/src\/[^/]+\/dialect\.ts$/,
+  /^libs\/event-store\/src\/[^/]+\/dialect\.ts$/,
   /^libs\/(database|testing)\//,
   /\.test\.tsx?$/,
   /\/generated\//,

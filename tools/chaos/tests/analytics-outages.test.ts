@@ -24,7 +24,7 @@ const QUERY_DEADLINE_MS = 10_000 + 5_000
 
 type Fault = () => Promise<() => Promise<unknown>>
 
-describe.skipIf(!services)('the analytics store of a cluster under load', () => {
+describe.skipIf(!services)('the event store of a cluster under load', () => {
   let fleet: Fleet
   let gateway: Replica
   let management: Replica
@@ -121,11 +121,11 @@ describe.skipIf(!services)('the analytics store of a cluster under load', () => 
       const acknowledgedMeanwhile = load.acknowledged.size - acknowledgedBefore
       await end()
       const loads = await Promise.all([stop(), sync.stop()])
-      report(`the analytics store ${name}`, {
+      report(`the event store ${name}`, {
         'acknowledged meanwhile': acknowledgedMeanwhile,
         answers: answers.map(({ query, status }) => `${query} ${status}`).join(' and '),
       })
-      for (const of of loads) await expectStoredOnce(fleet, of, `the analytics store ${name}`)
+      for (const of of loads) await expectStoredOnce(fleet, of, `the event store ${name}`)
       const [asynchronous, synchronous] = loads
       expect(asynchronous?.attempts.filter(({ status }) => status !== 202)).toEqual([])
       expect(acknowledgedMeanwhile).toBeGreaterThan(0)

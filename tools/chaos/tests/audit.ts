@@ -19,7 +19,7 @@ const compare = (expected: Iterable<string>, sent: ReadonlySet<string>, found: r
   }
 }
 
-/** Looks for every event of a load in its stores: the claims of ids, the conversions, and the analytics store. */
+/** Looks for every event of a load in its stores: the claims of ids, the conversions, and the event store. */
 export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
   const ofLoad = new Map(load.sent.map((id) => [eventKeyOf(id), id]))
   const idsIn = async (table: string): Promise<string[]> => {
@@ -43,7 +43,7 @@ export const countLoad = async ({ db, projectId, env }: Fleet, load: Load) => {
   return {
     claims: compare(load.acknowledged, sent, await idsIn('ingest.event_ids')),
     conversions: compare(acknowledgedConversions, load.metering, await idsIn('ingest.conversions')),
-    analytics: compare(load.acknowledged, sent, await inAnalytics()),
+    eventStore: compare(load.acknowledged, sent, await inAnalytics()),
     analyticsConversions: compare(
       acknowledgedConversions,
       load.metering,
@@ -63,7 +63,7 @@ export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): 
   await eventually(`everything of ${load.name} is stored`, isThere, RECOVERY_MS).catch(() => {})
   await eventually('the outbox is empty', () => isOutboxEmpty(fleet), RECOVERY_MS)
   const counts = await countLoad(fleet, load)
-  const { claims, conversions, analytics } = counts
+  const { claims, conversions, eventStore } = counts
   const sum = (of: 'missing' | 'twice' | 'unknown') =>
     Object.values(counts).reduce((total, count) => total + count[of].length, 0)
   report(what, {
@@ -73,7 +73,7 @@ export const expectStoredOnce = async (fleet: Fleet, load: Load, what: string): 
     'without answer': load.attempts.filter(({ status }) => status === 'no answer').length,
     'ids claimed': claims.stored,
     conversions: conversions.stored,
-    'in analytics': analytics.stored,
+    'in analytics': eventStore.stored,
     missing: sum('missing'),
     twice: sum('twice'),
     'slowest answer': `${slowestMs(load)} ms`,

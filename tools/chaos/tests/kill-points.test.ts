@@ -52,13 +52,13 @@ describe.skipIf(!services)('persistence that is killed at critical moments', () 
   }
 
   it(
-    'loses and repeats nothing: between the primary database and the analytics store',
+    'loses and repeats nothing: between the primary database and the event store',
     async () => {
       // Received as soon as the transaction is committed.
       await listener.query(`
         CREATE TRIGGER tell AFTER INSERT ON ingest.event_ids FOR EACH STATEMENT EXECUTE FUNCTION tell()`)
       await listener.query('LISTEN committed')
-      await killAt('point-database', 'between the primary database and the analytics store', (heard) => {
+      await killAt('point-database', 'between the primary database and the event store', (heard) => {
         listener.once('notification', heard)
       })
       await listener.query('DROP TRIGGER tell ON ingest.event_ids')

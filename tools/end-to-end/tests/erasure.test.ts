@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { TrendMetric } from '@waymark/analytics'
 import { ingestRecords } from '@waymark/contracts/topics'
 import { createCouponService } from '@waymark/coupon-service'
 import { openDatabase, type ServiceName } from '@waymark/database'
 import { createDecisionService } from '@waymark/decision-service'
 import { createDirectoryTransport, createEmailConsumer } from '@waymark/email-consumer'
 import { createEnrichmentConsumer } from '@waymark/enrichment-consumer'
+import type { TrendMetric } from '@waymark/event-store'
 import { createIngestGateway } from '@waymark/ingest-gateway'
 import { createLinkRedirector } from '@waymark/link-redirector'
 import { createManagementApi, quotasConfig } from '@waymark/management-api'
@@ -199,10 +199,10 @@ describe.skipIf(!services)('erasing a person', () => {
     return found.sort()
   }
 
-  /** A figure of the whole project in the analytics store. */
+  /** A figure of the whole project in the event store. */
   const inAnalytics = async (metric: TrendMetric): Promise<number> => {
     const [from, to] = [Date.parse('2020-01-01T00:00:00Z'), Date.parse('2040-01-01T00:00:00Z')]
-    const rows = await platform.analytics.measureTrend({
+    const rows = await platform.eventStore.measureTrend({
       projectId,
       metric,
       from,
@@ -216,7 +216,7 @@ describe.skipIf(!services)('erasing a person', () => {
   }
 
   const storedEvents = async () =>
-    (await Array.fromAsync(platform.analytics.readEvents({ projectId, portion: () => 1_000 }))).flatMap(
+    (await Array.fromAsync(platform.eventStore.readEvents({ projectId, portion: () => 1_000 }))).flatMap(
       ({ events }) => events,
     )
 

@@ -537,7 +537,7 @@ export const describeIdentity = (start: () => Promise<Constellation>): void => {
     const filtersOf = (...filters: object[]) => ({
       filters: JSON.stringify([{ property: 'traits.run', op: 'eq', value: run }, ...filters]),
     })
-    // Traits reach the analytics store a moment later.
+    // Traits reach the event store a moment later.
     await eventually('all are found', async () => (await search({ search: `ann-${run}` })).length === 5)
     expect(await search({ search: `ANN-${run}-`.toLowerCase() })).toEqual(newestFirst)
     expect(await search({ search: email(3).toUpperCase() })).toEqual([people[3]])

@@ -1,4 +1,3 @@
-import { migrateClickHouse } from '@waymark/analytics/clickhouse'
 import { topics } from '@waymark/contracts/topics'
 import {
   applyServiceRoles,
@@ -9,6 +8,7 @@ import {
   type ServiceRolesOptions,
 } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
+import { migrateClickHouse } from '@waymark/event-store/clickhouse'
 import { ensureDemoProject, hasDemoProject } from '@waymark/project-config'
 import {
   type Config,
@@ -63,14 +63,14 @@ await runService('setup', env, async ({ log, scope, signal }) => {
   }
 
   const { database } = config
-  const analytics = config.clickhouse && clickhouseOptions(config.clickhouse)
+  const eventStore = config.clickhouse && clickhouseOptions(config.clickhouse)
   const kafka = config.kafka && { ...kafkaOptions(config.kafka), clientId: 'waymark-setup' }
   const url = database && databaseUrl(database)
 
-  if (steps.has('migrate') && database && url && analytics) {
+  if (steps.has('migrate') && database && url && eventStore) {
     const migrateAnalytics = (): Promise<void> => {
       const { waitMs, cluster } = config.clickhouseTables
-      const run = () => migrateClickHouse(analytics, cluster === '' ? {} : { cluster })
+      const run = () => migrateClickHouse(eventStore, cluster === '' ? {} : { cluster })
       return retryFor(run, { ms: waitMs, what: 'ClickHouse', log, signal })
     }
     const migrateStores = (): Promise<string[]> =>

@@ -1,7 +1,7 @@
 import path from 'node:path'
-import type { AnalyticsStore } from '@waymark/analytics'
 import { type Database, openDatabase, startEmbeddedPostgres } from '@waymark/database'
 import type { FileStore } from '@waymark/event-files'
+import type { EventStore } from '@waymark/event-store'
 import {
   archiveConfig,
   clickhouseConfig,
@@ -55,7 +55,7 @@ export const openArchiveAndDatabase = async (
 }
 
 /** Opens the event store until the scope ends: ClickHouse or, without DATABASE_URL, that of the standalone process. */
-export const openEventStore = async (env: NodeJS.ProcessEnv, scope: Scope): Promise<AnalyticsStore> => {
+export const openEventStore = async (env: NodeJS.ProcessEnv, scope: Scope): Promise<EventStore> => {
   if (env.DATABASE_URL)
     return openClickHouse(readConfig({ clickhouse: clickhouseConfig }, env).clickhouse, scope)
   const { dataDir: directory, settings } = readConfig({ dataDir, settings: duckdbConfig }, env)

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import type { AnalyticsStore } from '@waymark/analytics'
-import { migrateClickHouse, openClickHouseStore } from '@waymark/analytics/clickhouse'
 import { openDatabase } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import { openS3Store } from '@waymark/event-files'
+import type { EventStore } from '@waymark/event-store'
+import { migrateClickHouse, openClickHouseStore } from '@waymark/event-store/clickhouse'
 import { createArchiver } from '@waymark/pipeline'
 import {
   anEnrichedEvent,
@@ -29,7 +29,7 @@ describe.skipIf(!services || !hasS3Server)('the commands of the archive', () => 
   let database: Awaited<ReturnType<typeof createTestDatabase>>
   let db: ReturnType<typeof openDatabase>
   let server: S3Server
-  let events: AnalyticsStore
+  let events: EventStore
   let clickhouse: { url: string; database: string }
   beforeAll(async () => {
     clickhouse = { url: requireServices().clickhouseUrl, database: `t${randomUUID().replaceAll('-', '')}` }

@@ -1,6 +1,6 @@
-import type { FunnelQuery, FunnelRow } from '@waymark/analytics'
 import type { FunnelRequest, FunnelView } from '@waymark/contracts/http/analytics'
 import { DEFAULT_ANALYTICS_GROUPS } from '@waymark/contracts/http/analytics-parts'
+import type { FunnelQuery, FunnelRow } from '@waymark/event-store'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
 import type { QueryStore } from './run-queries.ts'
 import { readRange } from './time-range.ts'

@@ -1,4 +1,4 @@
-import type { TrendRow } from '@waymark/analytics'
+import type { TrendRow } from '@waymark/event-store'
 
 type Key = Pick<TrendRow, 'group' | 'other' | 'currency'>
 type Numbers = { total: number; values: number[] }

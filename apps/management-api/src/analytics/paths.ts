@@ -1,5 +1,5 @@
-import type { PathsQuery } from '@waymark/analytics'
 import type { PathsRequest, PathsView } from '@waymark/contracts/http/analytics'
+import type { PathsQuery } from '@waymark/event-store'
 import type { QueryStore } from './run-queries.ts'
 import { readRange } from './time-range.ts'
 

@@ -1,9 +1,9 @@
-import type { RetentionQuery } from '@waymark/analytics'
 import {
   MAX_RETENTION_COHORTS,
   type RetentionRequest,
   type RetentionView,
 } from '@waymark/contracts/http/analytics'
+import type { RetentionQuery } from '@waymark/event-store'
 import type { QueryStore } from './run-queries.ts'
 import { bucketsAfter, readBuckets, readRange, readTimeZone, timeText } from './time-range.ts'
 

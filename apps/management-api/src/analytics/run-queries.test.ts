@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type AnalyticsQueries, AnalyticsUnavailableError, QueryTimeoutError } from '@waymark/analytics'
 import { MAX_QUERIES_PER_PROJECT } from '@waymark/contracts/http/analytics-parts'
+import { type EventQueries, EventStoreUnavailableError, QueryTimeoutError } from '@waymark/event-store'
 import { describe, expect, it } from 'vitest'
 import { createRunList, createRunQuery } from './run-queries.ts'
 
 const RANGE = { from: Date.parse('2026-01-01T00:00:00Z'), to: Date.parse('2026-01-31T00:00:00Z') }
-const queries = { listProperties: async () => [] } as unknown as AnalyticsQueries
+const queries = { listProperties: async () => [] } as unknown as EventQueries
 const store = { queriesUntil: () => queries }
 const about = (projectId: string) => ({ projectId, request: { onEnd: () => {} }, ...RANGE })
 
@@ -71,7 +71,7 @@ describe('a query', () => {
 
   it('answers 503 when the store is unavailable', async () => {
     const run = createRunQuery(store)
-    const failing = run(about('a'), () => Promise.reject(new AnalyticsUnavailableError('away')))
+    const failing = run(about('a'), () => Promise.reject(new EventStoreUnavailableError('away')))
     await expect(failing).rejects.toMatchObject({
       code: 'store_unavailable',
       message: 'STORE_UNAVAILABLE',
@@ -125,7 +125,7 @@ describe('a list of events', () => {
       details: { retryAfterSeconds: 10 },
     })
     await expect(
-      list(about('a'), () => Promise.reject(new AnalyticsUnavailableError('away'))),
+      list(about('a'), () => Promise.reject(new EventStoreUnavailableError('away'))),
     ).rejects.toMatchObject({
       code: 'store_unavailable',
       message: 'STORE_UNAVAILABLE',

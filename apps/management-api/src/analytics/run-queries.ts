@@ -1,12 +1,12 @@
-import {
-  type AnalyticsQueries,
-  type AnalyticsStore,
-  AnalyticsUnavailableError,
-  QueryTimeoutError,
-} from '@waymark/analytics'
 import { AppError } from '@waymark/contracts/app-error'
 import { MAX_QUERIES_PER_PROJECT, QUERY_TIMEOUT_MS } from '@waymark/contracts/http/analytics-parts'
 import { createFairQueue, ownerOfProject } from '@waymark/domain/fairness'
+import {
+  type EventQueries,
+  type EventStore,
+  EventStoreUnavailableError,
+  QueryTimeoutError,
+} from '@waymark/event-store'
 import { disconnectSignal, type HttpRequest } from '@waymark/service-kit'
 import { timeText } from './time-range.ts'
 
@@ -28,7 +28,7 @@ const LATE_RETRY_S = 10
 const AWAY_RETRY_S = 30
 
 /** Runs one query. @throws QueryTimeoutError when there is no time left */
-export type QueryStore = <T>(query: (store: AnalyticsQueries) => Promise<T>) => Promise<T>
+export type QueryStore = <T>(query: (store: EventQueries) => Promise<T>) => Promise<T>
 
 type MaybeRange = { from?: number | undefined; to?: number | undefined }
 
@@ -48,14 +48,14 @@ export type RunQuery = <T>(
 /** Answers a request by reading events. `read` gets a store whose queries end with the request. */
 export type RunList = <T>(
   about: { projectId: string; request: Pick<HttpRequest, 'onEnd'>; timeoutMs?: number },
-  read: (store: AnalyticsQueries) => Promise<T>,
+  read: (store: EventQueries) => Promise<T>,
 ) => Promise<T>
 
 /**
  * Limits how long lists of events take, and how many of one tenant this process reads at a time. They take turns, apart
  * from other queries.
  */
-export const createRunList = (store: Pick<AnalyticsStore, 'queriesUntil'>): RunList => {
+export const createRunList = (store: Pick<EventStore, 'queriesUntil'>): RunList => {
   const queue = createFairQueue({
     what: 'lists of events',
     capacity: MAX_LISTS,
@@ -63,7 +63,7 @@ export const createRunList = (store: Pick<AnalyticsStore, 'queriesUntil'>): RunL
     retryAfterSeconds: BUSY_RETRY_S,
   })
   return ({ projectId, request, timeoutMs = LIST_TIMEOUT_MS }, read) => {
-    const run = (store: AnalyticsQueries, signal: AbortSignal) =>
+    const run = (store: EventQueries, signal: AbortSignal) =>
       queue.run(ownerOfProject(projectId), () => read(store), { signal })
     return untilTimeout(store, request, timeoutMs, run, 'repeat it, or ask for fewer events')
   }
@@ -74,7 +74,7 @@ export const createRunList = (store: Pick<AnalyticsStore, 'queriesUntil'>): RunL
  * The store stops a query that takes too long, or whose client has disconnected. It counts until the store has stopped.
  */
 export const createRunQuery = (
-  store: Pick<AnalyticsStore, 'queriesUntil'>,
+  store: Pick<EventStore, 'queriesUntil'>,
   defaultTimeoutMs = QUERY_TIMEOUT_MS,
 ): RunQuery => {
   const queue = createFairQueue({
@@ -94,7 +94,7 @@ export const createRunQuery = (
 
   return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs, lane = 'own' }, answer) => {
     const end = queue.acquireNow(ownerOfProject(projectId), { lane })
-    const run = (queries: AnalyticsQueries, stop: AbortSignal) => {
+    const run = (queries: EventQueries, stop: AbortSignal) => {
       const queryStore: QueryStore = async (query) => {
         stop.throwIfAborted()
         return query(queries)
@@ -107,10 +107,10 @@ export const createRunQuery = (
 
 /** Runs queries that stop after a time or when the client disconnects. @throws AppError store_unavailable */
 const untilTimeout = async <T>(
-  store: Pick<AnalyticsStore, 'queriesUntil'>,
+  store: Pick<EventStore, 'queriesUntil'>,
   request: Pick<HttpRequest, 'onEnd'>,
   timeoutMs: number,
-  run: (queries: AnalyticsQueries, stop: AbortSignal) => Promise<T>,
+  run: (queries: EventQueries, stop: AbortSignal) => Promise<T>,
   advice: string,
 ): Promise<T> => {
   const disconnected = disconnectSignal(request)
@@ -142,7 +142,7 @@ const readErrorOf = (error: unknown, timeoutMs: number, advice: string): unknown
       { retryAfterSeconds: LATE_RETRY_S },
       { cause: error },
     )
-  return error instanceof AnalyticsUnavailableError ? storeAway(error) : error
+  return error instanceof EventStoreUnavailableError ? storeAway(error) : error
 }
 
 /** 503 while the store is away. */

@@ -1,4 +1,3 @@
-import { bucketAfter, isTimeZone, type TimeRange, zonedBuckets } from '@waymark/analytics'
 import {
   EARLIEST_ANALYTICS_TIME,
   LATEST_ANALYTICS_TIME,
@@ -6,6 +5,7 @@ import {
 } from '@waymark/contracts/http/analytics-parts'
 import type { StatsInterval } from '@waymark/contracts/http/stats'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
+import { bucketAfter, isTimeZone, type TimeRange, zonedBuckets } from '@waymark/event-store'
 import { unprocessable } from '../http/validation.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000

@@ -1,4 +1,3 @@
-import { previousPeriod, type TimeRange, type TrendQuery } from '@waymark/analytics'
 import {
   MAX_TREND_BUCKETS,
   MAX_TREND_VALUES,
@@ -7,6 +6,7 @@ import {
   type TrendsView,
 } from '@waymark/contracts/http/analytics'
 import { DEFAULT_ANALYTICS_GROUPS } from '@waymark/contracts/http/analytics-parts'
+import { previousPeriod, type TimeRange, type TrendQuery } from '@waymark/event-store'
 import { unprocessable } from '../http/validation.ts'
 import { groupRows } from './group-rows.ts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'

@@ -1,11 +1,3 @@
-import {
-  previousPeriod,
-  type TimeRange,
-  type VisitField,
-  type VisitRow,
-  visitFields,
-  type WebQuery,
-} from '@waymark/analytics'
 import { MAX_TREND_BUCKETS } from '@waymark/contracts/http/analytics'
 import type { FilterRequest } from '@waymark/contracts/http/analytics-parts'
 import {
@@ -15,6 +7,14 @@ import {
   type WebRequest,
   type WebView,
 } from '@waymark/contracts/http/web-analytics'
+import {
+  previousPeriod,
+  type TimeRange,
+  type VisitField,
+  type VisitRow,
+  visitFields,
+  type WebQuery,
+} from '@waymark/event-store'
 import { unprocessable } from '../http/validation.ts'
 import { readFilter, requireFewValues } from './read-filters.ts'
 import type { QueryStore } from './run-queries.ts'

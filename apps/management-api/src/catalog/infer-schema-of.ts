@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AnalyticsQueries } from '@waymark/analytics'
 import { createSchemaInference } from '@waymark/domain/catalog'
+import type { EventQueries } from '@waymark/event-store'
 import { createReadSize } from '../http/read-size.ts'
 
 /** Maximum events per read. */
@@ -10,7 +10,7 @@ type Sample = { projectId: string; eventName: string; sampleSize: number }
 
 /** A schema that fits the latest events of a name, and how many events were sampled. */
 export const inferSchemaOf = async (
-  store: Pick<AnalyticsQueries, 'readEvents'>,
+  store: Pick<EventQueries, 'readEvents'>,
   { projectId, eventName, sampleSize }: Sample,
 ): Promise<{ sampled: number; schema: Record<string, unknown> }> => {
   const inference = createSchemaInference()

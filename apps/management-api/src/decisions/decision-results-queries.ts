@@ -1,7 +1,7 @@
-import type { AnalyticsQueries } from '@waymark/analytics'
 import type { DecisionMetric } from '@waymark/contracts/decision-definition'
 import { parsePropertyName } from '@waymark/domain/analytics'
 import type { Sample } from '@waymark/domain/experiment'
+import type { EventQueries } from '@waymark/event-store'
 import type { Pool, PoolClient } from 'pg'
 
 /** How long the queries of one answer may take together, in ms. */
@@ -127,7 +127,7 @@ type ExperimentQuery = {
 type Stores = {
   pool: Pool
   /** Its queries end in time. */
-  events: Pick<AnalyticsQueries, 'readValues'>
+  events: Pick<EventQueries, 'readValues'>
 }
 
 /**

@@ -18,12 +18,12 @@ import { toDecision } from './decision-rows.ts'
 const LIMITS = { perProject: 2, perTenant: 4, total: 8, what: 'computations of results' }
 
 /** The variants of a decision's splits, compared by its metrics. */
-export const decisionResultsRoute = ({ projectRoute, db, analytics, clock }: ManagementDeps): Route =>
+export const decisionResultsRoute = ({ projectRoute, db, eventStore, clock }: ManagementDeps): Route =>
   projectRoute(
     getDecisionResults,
     limitConcurrency(LIMITS)(async ({ projectId, key, query, request }) => {
       const late = AbortSignal.timeout(EXPERIMENT_TIMEOUT_MS)
-      const events = analytics.queriesUntil(AbortSignal.any([disconnectSignal(request), late]))
+      const events = eventStore.queriesUntil(AbortSignal.any([disconnectSignal(request), late]))
       const row = requireFound(
         await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
       )

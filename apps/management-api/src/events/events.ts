@@ -1,13 +1,13 @@
-import {
-  type AnalyticsQueries,
-  type EventPlace,
-  type EventsQuery,
-  type StoredEvent,
-  viewOf,
-} from '@waymark/analytics'
 import { type EventQuery, type EventView, listEvents } from '@waymark/contracts/http/events'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
 import { eventKeyOf } from '@waymark/domain/ingestion'
+import {
+  type EventPlace,
+  type EventQueries,
+  type EventsQuery,
+  type StoredEvent,
+  viewOf,
+} from '@waymark/event-store'
 import type { Route } from '@waymark/service-kit'
 import { readFiltersOfQuery } from '../analytics/read-filters.ts'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
@@ -43,7 +43,7 @@ const isSearched = ({ from, to, filters }: Partial<EventQuery>): boolean =>
 
 /** Reads a page of events. When `isOver`, it ends with those that were found. */
 const readPage = async (
-  store: Pick<AnalyticsQueries, 'readEvents'>,
+  store: Pick<EventQueries, 'readEvents'>,
   query: Omit<EventsQuery, 'portion'>,
   limit: number,
   isOver: () => boolean,

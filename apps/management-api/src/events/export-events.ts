@@ -1,4 +1,3 @@
-import { type AnalyticsQueries, viewOf } from '@waymark/analytics'
 import { type EventExportFormat, type EventView, exportEvents } from '@waymark/contracts/http/events'
 import {
   EVENT_COLUMNS,
@@ -8,6 +7,7 @@ import {
   writeJsonLines,
   writeParquet,
 } from '@waymark/event-files'
+import { type EventQueries, viewOf } from '@waymark/event-store'
 import { disconnectSignal, type Route } from '@waymark/service-kit'
 import { createReadSize } from '../http/read-size.ts'
 import { whileAllowed } from '../http/while-allowed.ts'
@@ -27,12 +27,17 @@ const MEDIA_TYPES: Record<EventExportFormat, string> = {
 }
 
 /** The events that match, as a stream. */
-export const exportEventsRoute = ({ projectRoute, exports, analytics, steadyClock }: ManagementDeps): Route =>
+export const exportEventsRoute = ({
+  projectRoute,
+  exports,
+  eventStore,
+  steadyClock,
+}: ManagementDeps): Route =>
   projectRoute(
     exportEvents,
     exports(async ({ projectId, query, request, allowAgain }) => {
       const { format, bom, limit, ...search } = query
-      const store = analytics.queriesUntil(disconnectSignal(request))
+      const store = eventStore.queriesUntil(disconnectSignal(request))
       const portions = readPortions(store, projectId, readSearch(search), limit)
       // Read before the answer begins, so that an unavailable store is answered with 503.
       const first = await portions.next()
@@ -50,7 +55,7 @@ export const exportEventsRoute = ({ projectRoute, exports, analytics, steadyCloc
 
 /** The events in portions, which may be empty. */
 async function* readPortions(
-  store: AnalyticsQueries,
+  store: EventQueries,
   projectId: string,
   search: EventSearch,
   limit = Number.POSITIVE_INFINITY,

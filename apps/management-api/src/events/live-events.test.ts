@@ -1,4 +1,4 @@
-import type { EventsQuery, StoredEvent } from '@waymark/analytics'
+import type { EventsQuery, StoredEvent } from '@waymark/event-store'
 import { createMemoryLog, eventually } from '@waymark/testing/unit'
 import { describe, expect, it } from 'vitest'
 import { createLiveEvents, createReader } from './live-events.ts'

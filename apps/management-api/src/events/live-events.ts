@@ -1,6 +1,6 @@
-import { type AnalyticsQueries, type PlacedEvent, readEventsAt, viewOf } from '@waymark/analytics'
 import type { LiveEventQuery } from '@waymark/contracts/http/events'
 import type { Log } from '@waymark/contracts/log'
+import { type EventQueries, type PlacedEvent, readEventsAt, viewOf } from '@waymark/event-store'
 import { createReadSize } from '../http/read-size.ts'
 
 /** Pause between two polls of a query, in ms. */
@@ -32,7 +32,7 @@ export type LiveReader = {
   close: () => void
 }
 
-type Store = Pick<AnalyticsQueries, 'readEvents' | 'readPlaces'>
+type Store = Pick<EventQueries, 'readEvents' | 'readPlaces'>
 type Deps = { store: Store; log: Log }
 
 /**

@@ -18,11 +18,11 @@ const RETRY_MS = 2_000
 /** A project's events as they are stored, as server-sent events. */
 export const streamEventsRoute = ({
   projectRoute,
-  analytics,
+  eventStore,
   log,
   steadyClock,
-}: Pick<ManagementDeps, 'analytics' | 'log' | 'steadyClock' | 'projectRoute'>): Route => {
-  const live = createLiveEvents({ store: analytics, log })
+}: Pick<ManagementDeps, 'eventStore' | 'log' | 'steadyClock' | 'projectRoute'>): Route => {
+  const live = createLiveEvents({ store: eventStore, log })
   return projectRoute(
     streamEvents,
     limitConcurrency(STREAM_LIMITS)(async ({ projectId, query, request, allowAgain }) => {

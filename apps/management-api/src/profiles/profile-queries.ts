@@ -1,7 +1,7 @@
-import { type AnalyticsQueries, viewOf } from '@waymark/analytics'
 import type { ConversionView } from '@waymark/contracts/http/conversions'
 import type { ProfileView, TimelineEntry, Touch } from '@waymark/contracts/http/profile-view'
 import type { Identity } from '@waymark/domain/identity'
+import { type EventQueries, viewOf } from '@waymark/event-store'
 import type { ClientBase, Pool } from 'pg'
 import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/page.ts'
 import { UUID_PATTERN } from '../http/validation.ts'
@@ -117,7 +117,7 @@ const END: Place = { at: 'infinity', rank: 3, key: '' }
 type Person = { projectId: string; profileIds: readonly string[]; userIds: readonly string[] }
 type Page = { data: TimelineEntry[]; nextCursor: string | null }
 
-type Stores = { pool: Pool; events: Pick<AnalyticsQueries, 'readEvents'> }
+type Stores = { pool: Pool; events: Pick<EventQueries, 'readEvents'> }
 
 /** The timeline of a person, latest received first. New entries do not shift pages. */
 export const listTimeline = async (

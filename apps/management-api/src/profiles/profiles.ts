@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { AnalyticsQueries } from '@waymark/analytics'
 import {
   eraseProfile,
   exportProfile,
@@ -9,6 +8,7 @@ import {
   type ProfileQuery,
 } from '@waymark/contracts/http/profile-view'
 import type { Identity } from '@waymark/domain/identity'
+import type { EventQueries } from '@waymark/event-store'
 import {
   createPersonChanges,
   createPurger,
@@ -41,7 +41,7 @@ export const profileRoutes = ({
   runQuery,
   runList,
   steadyClock,
-  analytics,
+  eventStore,
 }: ManagementDeps): Route[] => [
   projectRoute(listProfiles, async ({ projectId, request, query }) => {
     if (isSearch(query)) {
@@ -59,7 +59,7 @@ export const profileRoutes = ({
   })),
   projectRoute(getProfileTimeline, async ({ projectId, id, query, request }) => {
     const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-    const read = (events: AnalyticsQueries) => listTimeline({ pool: db.pool, events }, person, query)
+    const read = (events: EventQueries) => listTimeline({ pool: db.pool, events }, person, query)
     return { body: await runList({ projectId, request }, read) }
   }),
   projectRoute(
@@ -67,7 +67,7 @@ export const profileRoutes = ({
     exports(
       limitConcurrency(EXPORT_LIMITS)(async ({ projectId, id, request, allowAgain }) => {
         const person = requireFound(await findPerson(db, { projectId, profileId: requireId(id) }))
-        const events = analytics.queriesUntil(disconnectSignal(request))
+        const events = eventStore.queriesUntil(disconnectSignal(request))
         return { stream: whileAllowed(exportPerson({ db, events }, person), allowAgain, steadyClock) }
       }),
     ),
@@ -104,7 +104,7 @@ export const identitiesIn = ({ projectId, visitorIds, userIds }: ErasureJob): Id
 export const createErasurePurge = ({
   log,
   ...stores
-}: Pick<Platform, 'db' | 'analytics' | 'cache' | 'deleteMailCopies' | 'log'>) => {
+}: Pick<Platform, 'db' | 'eventStore' | 'cache' | 'deleteMailCopies' | 'log'>) => {
   const purger = createPurger(stores)
   return async (job: ErasureJob): Promise<boolean> => {
     try {

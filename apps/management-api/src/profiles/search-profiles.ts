@@ -39,7 +39,7 @@ export const readProfileSearch = ({ search, filters, cursor, limit }: ProfileQue
 
 /**
  * A page of the profiles that fulfil all filters and, with `search`, have that id or an email address that begins with
- * it, in any spelling of a whole address. The one with the id comes first, all others by descending id. The analytics store finds them, and PostgreSQL checks
+ * it, in any spelling of a whole address. The one with the id comes first, all others by descending id. The event store finds them, and PostgreSQL checks
  * them, so that erased and changed profiles are left out.
  */
 export const searchProfiles = async (

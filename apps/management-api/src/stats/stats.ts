@@ -1,4 +1,3 @@
-import { type Breakdown, zonedBuckets } from '@waymark/analytics'
 import {
   getStats,
   MAX_STATS_BUCKETS,
@@ -7,6 +6,7 @@ import {
   type StatsView,
 } from '@waymark/contracts/http/stats'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
+import { type Breakdown, zonedBuckets } from '@waymark/event-store'
 import type { Route } from '@waymark/service-kit'
 import { groupRows } from '../analytics/group-rows.ts'
 import { timeText } from '../analytics/time-range.ts'

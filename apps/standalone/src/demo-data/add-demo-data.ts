@@ -13,7 +13,7 @@ import { createDemoRecords } from './records.ts'
 import { resources } from './resources.ts'
 import { createShoppers } from './shop.ts'
 
-type Deps = Pick<Platform, 'db' | 'analytics' | 'bus' | 'clock'> & {
+type Deps = Pick<Platform, 'db' | 'eventStore' | 'bus' | 'clock'> & {
   /** Whether emails are written to files. Otherwise none is sent to the people of the demo. */
   mailsToFiles: boolean
 }
@@ -25,8 +25,8 @@ const MAILED = 3
 const POLL_MS = 100
 
 /** Whether a project has events. */
-const hasEvents = async (analytics: Deps['analytics'], projectId: string): Promise<boolean> => {
-  for await (const { places } of analytics.readPlaces({ projectId, portion: () => 1 }))
+const hasEvents = async (eventStore: Deps['eventStore'], projectId: string): Promise<boolean> => {
+  for await (const { places } of eventStore.readPlaces({ projectId, portion: () => 1 }))
     if (places.length > 0) return true
   return false
 }
@@ -37,13 +37,13 @@ const hasEvents = async (analytics: Deps['analytics'], projectId: string): Promi
  * @throws when a store does not answer; the next start continues
  */
 const addDemoData = async (
-  { db, analytics, bus, clock, mailsToFiles }: Deps,
+  { db, eventStore, bus, clock, mailsToFiles }: Deps,
   { projectId, baseUrl, apiKey, isNew }: Demo,
   signal: AbortSignal,
 ): Promise<void> => {
   const found = await findDemoData(db, projectId)
   if (found?.completedAt || found?.removedAt) return
-  if (!found && (!isNew || (await hasEvents(analytics, projectId)))) return
+  if (!found && (!isNew || (await hasEvents(eventStore, projectId)))) return
   const data = found ?? (await begin(db, projectId, clock()))
   const api = createApi({ baseUrl, apiKey, projectId, signal })
   const known: Record<string, string> = { ...data.resources }

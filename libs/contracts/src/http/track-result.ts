@@ -36,7 +36,7 @@ export const AsyncTrackResult = Type.Object({
 })
 export type AsyncTrackResult = Static<typeof AsyncTrackResult>
 
-/** 200: the events can be read from the primary database and the analytics store. */
+/** 200: the events can be read from the primary database and the event store. */
 export const SyncTrackResult = Type.Object({
   accepted: Type.Integer({ description: 'Events that are stored, by this request or an earlier one.' }),
   failed: Type.Integer({

@@ -1,4 +1,4 @@
-/** Columns that the analytics store keeps apart from an event's properties. */
+/** Columns that the event store keeps apart from an event's properties. */
 export const eventColumns = [
   'eventName',
   'browser',

@@ -1,4 +1,3 @@
-import { type AnalyticsQueries, readEventsAt, viewOf } from '@waymark/analytics'
 import type { EventView } from '@waymark/contracts/http/events'
 import type { Log } from '@waymark/contracts/log'
 import type { Database } from '@waymark/database'
@@ -10,6 +9,7 @@ import {
   writeJsonLines,
   writeParquet,
 } from '@waymark/event-files'
+import { type EventQueries, readEventsAt, viewOf } from '@waymark/event-store'
 import { newRange, noteEvent, putFile, putManifest, removeAttempts } from './archive-file.ts'
 import {
   beginFile,
@@ -42,7 +42,7 @@ const COLUMNS: EventColumns<ArchivedEvent> = { projectId: 'text', ...EVENT_COLUM
 export type ArchiverDeps = {
   db: Database
   /** Has the events. */
-  events: Pick<AnalyticsQueries, 'readEvents'>
+  events: Pick<EventQueries, 'readEvents'>
   store: FileStore
   format: ArchiveFormat
   log: Pick<Log, 'warn'>

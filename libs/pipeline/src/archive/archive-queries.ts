@@ -1,7 +1,7 @@
-import type { AnalyticsQueries, PlacedEvent } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { bulkColumns, type Database } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
+import type { EventQueries, PlacedEvent } from '@waymark/event-store'
 import type { ClientBase, Pool } from 'pg'
 import { NIL, v7 as uuidv7 } from 'uuid'
 import type { ArchivedUntil } from '../retention/index.ts'
@@ -360,7 +360,7 @@ const PLACES_PER_READ = 10_000
  */
 export async function* countHours(
   pool: Pool,
-  events: Pick<AnalyticsQueries, 'readPlaces'>,
+  events: Pick<EventQueries, 'readPlaces'>,
 ): AsyncGenerator<HourCount> {
   const { rows: projects } = await pool.query<{ projectId: string; first: Date; last: Date }>(LIST_PROJECTS)
   for (const { projectId, first, last } of projects) {

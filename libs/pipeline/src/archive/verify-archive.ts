@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { buffer } from 'node:stream/consumers'
-import type { AnalyticsQueries } from '@waymark/analytics'
 import { countParquetRows, type FileStore, readGzippedLines } from '@waymark/event-files'
+import type { EventQueries } from '@waymark/event-store'
 import type { Pool } from 'pg'
 import { manifestName, manifestOf } from './archive-file.ts'
 import {
@@ -35,7 +35,7 @@ const MANIFEST = /\.manifest\.json$/
 export const verifyArchive = async (
   pool: Pool,
   store: FileStore,
-  events: Pick<AnalyticsQueries, 'readPlaces'>,
+  events: Pick<EventQueries, 'readPlaces'>,
 ): Promise<ArchiveCheck> => {
   const problems: ArchiveProblem[] = []
   let files = 0

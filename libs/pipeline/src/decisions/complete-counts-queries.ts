@@ -1,6 +1,6 @@
-import type { AnalyticsQueries, PersonCount } from '@waymark/analytics'
 import { bulkColumns, type Database } from '@waymark/database'
 import { MAX_COUNT_DAYS } from '@waymark/domain/decision'
+import type { EventQueries, PersonCount } from '@waymark/event-store'
 
 /** An event that segments count, since when, and the last person whose earlier events were counted. */
 type CountedEvent = { projectId: string; event: string; since: Date; countsFrom: Date; person: string | null }
@@ -63,7 +63,7 @@ const SET_EARLIER = `
 
 type Deps = {
   db: Pick<Database, 'pool' | 'transaction'>
-  analytics: Pick<AnalyticsQueries, 'countByPerson'>
+  eventStore: Pick<EventQueries, 'countByPerson'>
   /** The current time in ms. */
   now: () => number
   settledSeconds?: number
@@ -76,7 +76,7 @@ type Deps = {
  * @returns a function that returns 1, or 0 when nothing is due
  */
 export const createCompleteCounts =
-  ({ db, analytics, now, settledSeconds = SETTLED_SECONDS, batchPeople = BATCH_PEOPLE }: Deps) =>
+  ({ db, eventStore, now, settledSeconds = SETTLED_SECONDS, batchPeople = BATCH_PEOPLE }: Deps) =>
   async (signal: AbortSignal): Promise<number> => {
     const { rows } = await db.pool.query<CountedEvent>(CLAIM, [settledSeconds, REPEATED_AFTER_SECONDS.length])
     const [claimed] = rows
@@ -92,7 +92,7 @@ export const createCompleteCounts =
     }
     let after = claimed.person ?? undefined
     for (let batch = 0; batch < RUN_BATCHES && !signal.aborted; batch++) {
-      const counts = await analytics.countByPerson({ ...query, after })
+      const counts = await eventStore.countByPerson({ ...query, after })
       await setEarlier(db, claimed, counts)
       after = counts.at(-1)?.profileId ?? after
       if (new Set(counts.map(({ profileId }) => profileId)).size < batchPeople) {

@@ -1,10 +1,10 @@
 import { crc32 } from 'node:zlib'
-import type { EventKey } from '@waymark/analytics'
 import { storeUnavailable } from '@waymark/contracts/app-error'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { ConversionClaim } from '@waymark/contracts/records/ingest-record'
 import { type BulkColumn, bulkColumns } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
+import type { EventKey } from '@waymark/event-store'
 import type { ClientBase } from 'pg'
 import {
   attributeConversions,

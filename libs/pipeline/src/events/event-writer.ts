@@ -1,6 +1,6 @@
-import { AnalyticsDataError, type AnalyticsWrites } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Database } from '@waymark/database'
+import { EventStoreDataError, type EventWrites } from '@waymark/event-store'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { dequeueForGood, queueForArchive } from '../archive/index.ts'
@@ -12,24 +12,24 @@ import { type ClaimedEvents, claimEvents, keyOfEvent, storeConversions } from '.
 
 export type EventWriterDeps = {
   db: Database
-  analytics: Pick<AnalyticsWrites, 'storeEvents' | 'eraseEvents'>
+  eventStore: Pick<EventWrites, 'storeEvents' | 'eraseEvents'>
   projectConfigs: ProjectConfigs
   /** Called after the ids of new events were claimed. */
   onStored?: (events: readonly EnrichedEvent[]) => void
-  /** Whether to wait until every replica of the analytics store has the events. */
+  /** Whether to wait until every replica of the event store has the events. */
   onAllReplicas?: boolean
 }
 /** Further writes in the transaction that claims the ids of events. */
 type Alongside = (client: ClientBase, events: readonly EnrichedEvent[]) => Promise<void>
 
 /**
- * Stores events, each once: what must be decided once in the primary database, the events themselves in the analytics store.
+ * Stores events, each once: what must be decided once in the primary database, the events themselves in the event store.
  * Events of people who were erased after they were received, and those from before the project's retention, are in neither
  * store afterwards.
  */
 export const createEventWriter = ({
   db,
-  analytics,
+  eventStore,
   projectConfigs,
   onStored = () => {},
   onAllReplicas = false,
@@ -47,15 +47,15 @@ export const createEventWriter = ({
   const eraseEvents = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
     await dequeue(events)
-    await analytics.eraseEvents(events.map(keyOfEvent))
+    await eventStore.eraseEvents(events.map(keyOfEvent))
   }
 
   const storeEvents = async (events: readonly EnrichedEvent[]): Promise<void> => {
     try {
-      await analytics.storeEvents(events, { onAllReplicas })
+      await eventStore.storeEvents(events, { onAllReplicas })
     } catch (error) {
       // It becomes a dead letter, for which the archive would wait for ever.
-      if (error instanceof AnalyticsDataError && events.length === 1) await dequeue(events)
+      if (error instanceof EventStoreDataError && events.length === 1) await dequeue(events)
       throw error
     }
   }

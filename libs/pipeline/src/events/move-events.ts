@@ -1,6 +1,6 @@
-import type { AnalyticsWrites } from '@waymark/analytics'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { Database } from '@waymark/database'
+import type { EventWrites } from '@waymark/event-store'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { aboutEvent, findErased } from '../erasure/index.ts'
 import { keyOfEvent } from './event-queries.ts'
@@ -11,7 +11,7 @@ const BATCH_EVENTS = 1_000
 
 type MoveEventsDeps = {
   db: Database
-  analytics: Pick<AnalyticsWrites, 'findEventNames' | 'completeEvents' | 'eraseEvents'>
+  eventStore: Pick<EventWrites, 'findEventNames' | 'completeEvents' | 'eraseEvents'>
   projectConfigs: ProjectConfigs
   /** Called after each batch with the number of copied events. */
   onCopied?: (events: number) => void
@@ -21,22 +21,22 @@ type MoveEventsDeps = {
 }
 
 /**
- * Moves the events of earlier versions from the primary database to the analytics store, a month at a time, a batch after
- * the other. Those of a month are removed once a run finds all of them in the analytics store, and as many are left then.
+ * Moves the events of earlier versions from the primary database to the event store, a month at a time, a batch after
+ * the other. Those of a month are removed once a run finds all of them in the event store, and as many are left then.
  * It may stop at any point and runs in any number of processes; a run copies only what is missing.
  * @returns a function that copies what is missing and returns the number of events that it found in the primary database
  */
 export const createMoveEvents = ({
   db,
-  analytics,
+  eventStore,
   projectConfigs,
   onCopied = () => {},
   onRemoved = () => {},
   batchEvents = BATCH_EVENTS,
 }: MoveEventsDeps) => {
-  /** The events that the analytics store lacks, although it should have them. */
+  /** The events that the event store lacks, although it should have them. */
   const missingOf = async (events: readonly EnrichedEvent[]): Promise<EnrichedEvent[]> => {
-    const found = await analytics.findEventNames(events.map(keyOfEvent))
+    const found = await eventStore.findEventNames(events.map(keyOfEvent))
     const stored = new Set(found.map(({ projectId, eventKey }) => `${projectId}/${eventKey}`))
     const isKept = await keptByProjects(projectConfigs, events)
     const missing = events.filter((event) => {
@@ -49,10 +49,10 @@ export const createMoveEvents = ({
 
   const copy = async (events: readonly EnrichedEvent[]): Promise<void> => {
     if (events.length === 0) return
-    await analytics.completeEvents(events)
+    await eventStore.completeEvents(events)
     // An erasure may have run since the events were read.
     const erased = await findErased(db.pool, events.map(aboutEvent))
-    await analytics.eraseEvents(events.filter((_, index) => erased.has(index)).map(keyOfEvent))
+    await eventStore.eraseEvents(events.filter((_, index) => erased.has(index)).map(keyOfEvent))
     onCopied(events.length)
   }
 

@@ -1,10 +1,10 @@
-import type { AnalyticsWrites } from '@waymark/analytics'
 import { storeUnavailable } from '@waymark/contracts/app-error'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { IngestRecord } from '@waymark/contracts/records/ingest-record'
 import { enrichedEvents } from '@waymark/contracts/topics'
 import type { Locate } from '@waymark/domain/enrichment'
 import { partitionKeyOf } from '@waymark/domain/ingestion'
+import type { EventWrites } from '@waymark/event-store'
 import { aboutEvent, findErased } from '../erasure/index.ts'
 import { addToOutbox } from '../outbox/index.ts'
 import { createEnrichEvents } from './enrich-events.ts'
@@ -13,7 +13,7 @@ import { createEventWriter, type EventWriterDeps, keptByProjects } from './event
 import { isStoreUnavailable } from './store-errors.ts'
 
 type SyncProcessorDeps = Omit<EventWriterDeps, 'onAllReplicas'> & {
-  analytics: Pick<AnalyticsWrites, 'findEventNames'>
+  eventStore: Pick<EventWrites, 'findEventNames'>
   locate?: Locate | undefined
 }
 
@@ -33,7 +33,7 @@ export const createSyncProcessor = ({ db, locate, ...deps }: SyncProcessorDeps) 
 
   /** The events whose id belongs to one with another name. */
   const findOthers = async (repeated: ClaimedEvents['repeated']): Promise<ReadonlySet<EnrichedEvent>> => {
-    const found = await deps.analytics.findEventNames(repeated.map(({ event }) => keyOfEvent(event)))
+    const found = await deps.eventStore.findEventNames(repeated.map(({ event }) => keyOfEvent(event)))
     const names = new Map(
       found.map(({ projectId, eventKey, eventName }) => [`${projectId}/${eventKey}`, eventName]),
     )
@@ -64,7 +64,7 @@ export const createSyncProcessor = ({ db, locate, ...deps }: SyncProcessorDeps) 
       })),
     )
     if (erased.size < expected.length)
-      throw storeUnavailable(new Error('An earlier event with the same id is not in the analytics store yet'))
+      throw storeUnavailable(new Error('An earlier event with the same id is not in the event store yet'))
   }
 
   return async (records: readonly IngestRecord[]): Promise<readonly number[]> => {

@@ -1,11 +1,11 @@
-import { type AnalyticsQueries, viewOf } from '@waymark/analytics'
 import type { EventView } from '@waymark/contracts/http/events'
+import { type EventQueries, viewOf } from '@waymark/event-store'
 
 /** Events of a person in memory at a time. */
 const PORTION_EVENTS = 100
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-export type PersonEvents = Pick<AnalyticsQueries, 'readEvents'>
+export type PersonEvents = Pick<EventQueries, 'readEvents'>
 type Person = { projectId: string; profileIds: readonly string[] }
 
 /** The events of a person as the API shows them, the last received first. */

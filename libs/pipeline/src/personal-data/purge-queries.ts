@@ -1,6 +1,6 @@
-import type { AnalyticsQueries, AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
 import { comparableAddress } from '@waymark/domain/email'
+import type { EventQueries, EventWrites } from '@waymark/event-store'
 import type { ClientBase } from 'pg'
 import { dequeueForGood } from '../archive/index.ts'
 import { type AboutPeople, aboutAnything, parseRecord } from '../erasure/index.ts'
@@ -9,8 +9,8 @@ import type { ErasureJob } from './erasure-job-queries.ts'
 /** The stores of a purge. */
 export type PurgeDeps = {
   db: Database
-  analytics: Pick<AnalyticsWrites, 'eraseEvents' | 'eraseProfiles'> &
-    Pick<AnalyticsQueries, 'readEvents' | 'readPlaces'>
+  eventStore: Pick<EventWrites, 'eraseEvents' | 'eraseProfiles'> &
+    Pick<EventQueries, 'readEvents' | 'readPlaces'>
   /** Deletes the copies of the messages of deliveries, where this process keeps any. It is idempotent. */
   deleteMailCopies?: ((deliveryIds: readonly string[]) => Promise<void>) | undefined
 }
@@ -19,27 +19,27 @@ const ROWS = 1_000
 
 /** Takes all events of a person off the queue of the archive, before they are erased. */
 export const purgeArchiveQueue = async (
-  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  { eventStore }: Pick<PurgeDeps, 'eventStore'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
 ): Promise<number> => {
-  for await (const { places } of analytics.readPlaces({ projectId, profileIds, portion: () => ROWS }))
+  for await (const { places } of eventStore.readPlaces({ projectId, profileIds, portion: () => ROWS }))
     await dequeueForGood(client, projectId, places)
   return 0
 }
 
 /**
- * Erases up to a thousand events of a person in the analytics store. Their ids are kept in the primary database, so that an
+ * Erases up to a thousand events of a person in the event store. Their ids are kept in the primary database, so that an
  * event that is sent again is not stored.
  */
 export const purgeEvents = async (
-  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  { eventStore }: Pick<PurgeDeps, 'eventStore'>,
   _client: ClientBase,
   { projectId, profileIds }: ErasureJob,
 ): Promise<number> => {
-  for await (const { places } of analytics.readPlaces({ projectId, profileIds, portion: () => ROWS })) {
+  for await (const { places } of eventStore.readPlaces({ projectId, profileIds, portion: () => ROWS })) {
     if (places.length === 0) continue
-    await analytics.eraseEvents(places.map(({ eventKey }) => ({ projectId, eventKey })))
+    await eventStore.eraseEvents(places.map(({ eventKey }) => ({ projectId, eventKey })))
     return places.length
   }
   return 0
@@ -53,10 +53,10 @@ const DELETE_EVENTS = `
 
 /**
  * Erases up to a thousand events of a person in both stores, as found in the primary database: those of an earlier version
- * may be in the analytics store without a place.
+ * may be in the event store without a place.
  */
 export const purgeOldEvents = async (
-  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  { eventStore }: Pick<PurgeDeps, 'eventStore'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
 ): Promise<number> => {
@@ -70,20 +70,20 @@ export const purgeOldEvents = async (
     eventKey: event_key,
   }))
   await dequeueForGood(client, projectId, places)
-  await analytics.eraseEvents(rows.map(({ event_key }) => ({ projectId, eventKey: event_key })))
+  await eventStore.eraseEvents(rows.map(({ event_key }) => ({ projectId, eventKey: event_key })))
   const times = rows.map(({ received_at }) => received_at)
   const keys = rows.map(({ event_key }) => event_key)
   const { rowCount } = await client.query(DELETE_EVENTS, [projectId, times, keys])
   return rowCount ?? 0
 }
 
-/** Deletes the profiles of a person from the analytics store, all at once. */
+/** Deletes the profiles of a person from the event store, all at once. */
 export const purgeAnalyticsProfiles = async (
-  { analytics }: Pick<PurgeDeps, 'analytics'>,
+  { eventStore }: Pick<PurgeDeps, 'eventStore'>,
   _client: ClientBase,
   { projectId, profileIds }: ErasureJob,
 ): Promise<number> => {
-  await analytics.eraseProfiles(profileIds.map((profileId) => ({ projectId, profileId })))
+  await eventStore.eraseProfiles(profileIds.map((profileId) => ({ projectId, profileId })))
   return 0
 }
 

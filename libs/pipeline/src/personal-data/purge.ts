@@ -31,7 +31,7 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
   /** Returns true when nothing is left, and false when it was stopped or another process has the job. */
   const purge = async (job: ErasureJob, signal: AbortSignal): Promise<boolean> => {
     // Before the events are deleted, which are the only link from a person to clicks.
-    const clickIds = await findClickIds(deps.analytics, job)
+    const clickIds = await findClickIds(deps.eventStore, job)
     for (const { purge, cacheKeys } of data) {
       for (const key of (await cacheKeys?.(job, deps)) ?? []) await cache.delete(key)
       for (let purged: number | 'busy' = purge ? 1 : 0; purge && purged !== 0; ) {

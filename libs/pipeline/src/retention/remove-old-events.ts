@@ -1,5 +1,5 @@
-import type { AnalyticsWrites } from '@waymark/analytics'
 import type { Database } from '@waymark/database'
+import type { EventWrites } from '@waymark/event-store'
 import { keptSince } from './kept-since.ts'
 import {
   findDueProjects,
@@ -22,7 +22,7 @@ const RETRY_SECONDS = 60
 
 export type RetentionDeps = {
   db: Database
-  analytics: Pick<AnalyticsWrites, 'removeOldestDay'>
+  eventStore: Pick<EventWrites, 'removeOldestDay'>
   archivedUntil: ArchivedUntil
   /** The current time in ms. */
   now: () => number
@@ -32,13 +32,13 @@ export type RetentionDeps = {
  * Removes the events that are older than the retention of their project, a day at a time by the time of the event. Those that
  * the archive does not have yet stay until it has. It may stop at any point; the next run finds what is left.
  */
-export const createRetention = ({ db, analytics, archivedUntil, now }: RetentionDeps) => {
+export const createRetention = ({ db, eventStore, archivedUntil, now }: RetentionDeps) => {
   const removeOld = async (project: ProjectRetention, signal: AbortSignal): Promise<void> => {
     const { projectId, days } = project
     const before = keptSince({ retentionDays: days }, now()) ?? Number.NEGATIVE_INFINITY
     const receivedBefore = await archivedUntil(projectId)
     const goOn = async () => !signal.aborted && renewRemoval(db.pool, project, LEASE_SECONDS)
-    while ((await goOn()) && (await analytics.removeOldestDay({ projectId, before, receivedBefore })));
+    while ((await goOn()) && (await eventStore.removeOldestDay({ projectId, before, receivedBefore })));
   }
 
   /**

@@ -15,8 +15,8 @@ import { migrations } from '../src/duckdb/schema-queries.ts'
 import type { Database } from '../src/sql/dialect.ts'
 import { readEvents } from '../src/sql/event-queries.ts'
 import { MAX_TREND_ROWS } from '../src/sql/trend-queries.ts'
-import { AnalyticsUnavailableError, QueryTimeoutError, type StoredEvent } from '../src/store.ts'
-import { describeAnalyticsStore, expectCompleted } from './store-contract.ts'
+import { EventStoreUnavailableError, QueryTimeoutError, type StoredEvent } from '../src/store.ts'
+import { describeEventStore, expectCompleted } from './store-contract.ts'
 
 const LIMITS = { memoryBytes: 256 * 1024 * 1024, threads: 2, queryTimeoutMs: 120_000 }
 
@@ -70,7 +70,7 @@ const EVERYTHING = {
 }
 
 describe('analytics in DuckDB', () => {
-  describeAnalyticsStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: 60 })
+  describeEventStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: 60 })
 
   it('keeps events when it is closed and opened again', async () => {
     const path = join(await folder(), 'analytics.duckdb')
@@ -188,9 +188,9 @@ describe('analytics in DuckDB', () => {
           batches++
         }
       })(),
-    ).rejects.toBeInstanceOf(AnalyticsUnavailableError)
+    ).rejects.toBeInstanceOf(EventStoreUnavailableError)
     for (let n = 0; n < 3; n++)
-      await expect(store.storeEvents(batchOf(batches))).rejects.toBeInstanceOf(AnalyticsUnavailableError)
+      await expect(store.storeEvents(batchOf(batches))).rejects.toBeInstanceOf(EventStoreUnavailableError)
     // The log may have been written, and only what follows it failed.
     expect([batches * 500, (batches + 1) * 500]).toContain(await stored())
     disk.grow(100)

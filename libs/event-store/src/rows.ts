@@ -2,7 +2,7 @@ import type { EventView } from '@waymark/contracts/http/events'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { clickParameters } from '@waymark/domain/enrichment'
 import { eventKeyOf } from '@waymark/domain/ingestion'
-import type { AnalyticsProfile, StoredEvent } from './store.ts'
+import type { StoredEvent, StoredProfile } from './store.ts'
 
 /** JSON integers beyond this are read as text by ClickHouse. */
 const MAX_INTEGER = 2 ** 63
@@ -215,7 +215,7 @@ const valuesOf = <Name extends string>(
   ) as Record<Name, string | null>
 
 /** The columns of a profile in the store. */
-export const profileRow = ({ projectId, profileId, mergedInto, traits, version }: AnalyticsProfile) => ({
+export const profileRow = ({ projectId, profileId, mergedInto, traits, version }: StoredProfile) => ({
   project_id: projectId,
   profile_id: profileId,
   merged_into: mergedInto,

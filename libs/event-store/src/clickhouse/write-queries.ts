@@ -1,7 +1,7 @@
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
-import type { AnalyticsWrites, EventKey } from '../store.ts'
+import type { EventKey, EventWrites } from '../store.ts'
 import { timeText } from './dialect.ts'
 import { COMPLETE_PRECEDENCE, ERASED_PRECEDENCE } from './schema-queries.ts'
 
@@ -23,7 +23,7 @@ const ALL_REPLICAS_TIMEOUT_MS = 3_000
 export const createWrites = (
   client: ClickHouseClient,
   toWriteError: (error: unknown) => Error,
-): AnalyticsWrites => {
+): EventWrites => {
   const fail = (error: unknown): never => {
     throw toWriteError(error)
   }

@@ -24,7 +24,7 @@ const EARLIEST_RECEIPT = 1
 /** The first time that ClickHouse can compare, in ms. */
 const START = Date.UTC(1900)
 
-/** Reads events; see `AnalyticsQueries`. */
+/** Reads events; see `EventQueries`. */
 export async function* readEvents(
   database: Database,
   query: EventsQuery,
@@ -35,7 +35,7 @@ export async function* readEvents(
     yield { events: rows.map(storedEventOf), next }
 }
 
-/** Reads the places of events; see `AnalyticsQueries`. */
+/** Reads the places of events; see `EventQueries`. */
 export async function* readPlaces(
   database: Database,
   query: EventsQuery,
@@ -44,7 +44,7 @@ export async function* readPlaces(
     yield { places: rows.map(placeOf), next }
 }
 
-/** Reads the values of a property; see `AnalyticsQueries`. */
+/** Reads the values of a property; see `EventQueries`. */
 export async function* readValues(
   database: Database,
   { property, ...query }: ValuesQuery,

@@ -5,14 +5,14 @@ import { firstDayOf, isInSegment } from '@waymark/domain/decision'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import { clickOf } from '../src/rows.ts'
 import type {
-  AnalyticsProfile,
-  AnalyticsStore,
   Breakdown,
+  EventStore,
   FunnelQuery,
   FunnelRow,
   GoalRow,
   PathRow,
   PropertyRow,
+  StoredProfile,
   TrendQuery,
   TrendRow,
   VisitField,
@@ -33,9 +33,9 @@ type Visit = {
 type Stored = EnrichedEvent & { erased: boolean }
 
 /** The store as simple as it can be said, over lists: what the others must answer. */
-export const createReferenceStore = (): Omit<AnalyticsStore, 'queriesUntil'> => {
+export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
   let events: Stored[] = []
-  let profiles: AnalyticsProfile[] = []
+  let profiles: StoredProfile[] = []
 
   const profileOf = (projectId: string, id: string | null) =>
     profiles.find((profile) => profile.projectId === projectId && profile.profileId === id)

@@ -1,8 +1,8 @@
-import type { AnalyticsQueries, PlacedEvent, StoredEvent } from './store.ts'
+import type { EventQueries, PlacedEvent, StoredEvent } from './store.ts'
 
 /** The events of a project at these places, the first received first. Those that the store does not have are left out. */
 export const readEventsAt = async (
-  store: Pick<AnalyticsQueries, 'readEvents'>,
+  store: Pick<EventQueries, 'readEvents'>,
   projectId: string,
   places: readonly PlacedEvent[],
 ): Promise<StoredEvent[]> => {

@@ -7,18 +7,18 @@ import type { CompiledSegment } from '@waymark/domain/decision'
 /**
  * The column store that answers analytics queries. People are counted by profile: two merged profiles are one person in
  * all of the past. An event without a profile counts as an event and as no person.
- * Every query may throw `QueryTimeoutError`, every write `AnalyticsDataError`, and each of them
- * `AnalyticsUnavailableError`.
+ * Every query may throw `QueryTimeoutError`, every write `EventStoreDataError`, and each of them
+ * `EventStoreUnavailableError`.
  */
-export type AnalyticsStore = AnalyticsWrites &
-  AnalyticsQueries & {
+export type EventStore = EventWrites &
+  EventQueries & {
     /** The queries. The store stops a query once its signal aborts, and rejects with the signal's reason. */
-    queriesUntil(signal: AbortSignal): AnalyticsQueries
+    queriesUntil(signal: AbortSignal): EventQueries
     close(): Promise<void>
   }
 
 /** The writer of the store. */
-export type AnalyticsWrites = {
+export type EventWrites = {
   /**
    * Stores events, each once per (project, eventId, timestamp). A repeat changes nothing, even if it differs.
    * They can be read when this resolves; from every replica of the store with `onAllReplicas`, which waits for the slowest.
@@ -35,7 +35,7 @@ export type AnalyticsWrites = {
    */
   findEventNames(keys: readonly EventKey[]): Promise<(EventKey & { eventName: string })[]>
   /** Stores the current traits and merges of people. A profile with a later version is not replaced. */
-  storeProfiles(profiles: readonly AnalyticsProfile[]): Promise<void>
+  storeProfiles(profiles: readonly StoredProfile[]): Promise<void>
   /** Deletes events. Their conversions remain without person and properties. Idempotent. */
   eraseEvents(events: readonly EventKey[]): Promise<void>
   /**
@@ -55,7 +55,7 @@ export type AnalyticsWrites = {
 export type EventKey = { projectId: string; eventKey: string }
 
 /** The queries of the store. */
-export type AnalyticsQueries = {
+export type EventQueries = {
   measureTrend(query: TrendQuery): Promise<TrendRow[]>
   measureFunnel(query: FunnelQuery): Promise<FunnelRow[]>
   measureRetention(query: RetentionQuery): Promise<RetentionRow[]>
@@ -91,14 +91,14 @@ export type AnalyticsQueries = {
 }
 
 /** The store is unavailable or cannot write. A retry is safe and may succeed. */
-export class AnalyticsUnavailableError extends Error {
-  override name = 'AnalyticsUnavailableError'
+export class EventStoreUnavailableError extends Error {
+  override name = 'EventStoreUnavailableError'
   readonly code = 'ANALYTICS_UNAVAILABLE'
 }
 
 /** The store refuses these rows, so a retry cannot succeed. */
-export class AnalyticsDataError extends Error {
-  override name = 'AnalyticsDataError'
+export class EventStoreDataError extends Error {
+  override name = 'EventStoreDataError'
 }
 
 /** A query exceeded the store's limits of time, memory or rows. One with a shorter range may succeed. */
@@ -106,7 +106,7 @@ export class QueryTimeoutError extends Error {
   override name = 'QueryTimeoutError'
 }
 
-export type AnalyticsProfile = {
+export type StoredProfile = {
   projectId: string
   profileId: string
   /** The profile that this one was merged into. */

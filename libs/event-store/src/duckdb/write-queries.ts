@@ -1,6 +1,6 @@
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.ts'
-import type { AnalyticsWrites, EventKey } from '../store.ts'
+import type { EventKey, EventWrites } from '../store.ts'
 import type { DuckDBFile } from './file.ts'
 
 /** The columns of a table for rows in JSON, with their types. */
@@ -124,7 +124,7 @@ const valuesOf = (events: readonly EnrichedEvent[]): [string, string, string] =>
 }
 
 /** The writer of the store. Each call is one transaction. */
-export const createWrites = (file: DuckDBFile): AnalyticsWrites => ({
+export const createWrites = (file: DuckDBFile): EventWrites => ({
   storeEvents: async (events) => {
     if (events.length === 0) return
     await file.write([[STORE_EVENTS, valuesOf(events)]])

@@ -1,4 +1,4 @@
-import type { AnalyticsQueries, AnalyticsStore } from '../store.ts'
+import type { EventQueries, EventStore } from '../store.ts'
 import type { Database } from './dialect.ts'
 import { readEvents, readPlaces, readValues } from './event-queries.ts'
 import { measureFunnel } from './funnel-queries.ts'
@@ -12,9 +12,7 @@ import { measureTrend } from './trend-queries.ts'
 import { measureGoals, measurePages, measureVisits } from './visit-queries.ts'
 
 /** The queries of the store, the same for both databases. */
-export const createQueries = (
-  database: Database,
-): AnalyticsQueries & Pick<AnalyticsStore, 'queriesUntil'> => ({
+export const createQueries = (database: Database): EventQueries & Pick<EventStore, 'queriesUntil'> => ({
   ...queriesOf(database),
   queriesUntil: (signal) =>
     queriesOf({
@@ -24,7 +22,7 @@ export const createQueries = (
     }),
 })
 
-const queriesOf = (database: Database): AnalyticsQueries => ({
+const queriesOf = (database: Database): EventQueries => ({
   measureTrend: (query) => measureTrend(database, query),
   measureFunnel: (query) => measureFunnel(database, query),
   measureRetention: (query) => measureRetention(database, query),

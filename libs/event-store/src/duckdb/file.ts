@@ -7,7 +7,7 @@ import {
   type WorkOwner,
 } from '@waymark/domain/fairness'
 import type { Bindings, QueryOptions } from '../sql/dialect.ts'
-import { AnalyticsDataError, AnalyticsUnavailableError, QueryTimeoutError } from '../store.ts'
+import { EventStoreDataError, EventStoreUnavailableError, QueryTimeoutError } from '../store.ts'
 import { migrate } from './schema-queries.ts'
 import { refuseShortened } from './shortened-file-queries.ts'
 
@@ -36,7 +36,7 @@ type Statement = readonly [text: string, values: DuckDBValue[]]
 export type DuckDBFile = {
   /**
    * Runs statements in one transaction and returns the number of changed rows. Writes wait for each other.
-   * @throws AnalyticsDataError when a value is refused, AnalyticsUnavailableError when the disk or the memory is full
+   * @throws EventStoreDataError when a value is refused, EventStoreUnavailableError when the disk or the memory is full
    */
   write(statements: readonly Statement[]): Promise<number>
   /**
@@ -196,8 +196,8 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
             return await write(statements)
           } catch (error) {
             throw REFUSED_VALUES.test(String(error))
-              ? new AnalyticsDataError('DuckDB refuses a value', { cause: error })
-              : new AnalyticsUnavailableError('DuckDB could not write', { cause: error })
+              ? new EventStoreDataError('DuckDB refuses a value', { cause: error })
+              : new EventStoreUnavailableError('DuckDB could not write', { cause: error })
           }
         },
         { patient: true },
@@ -243,7 +243,7 @@ export const openDuckDBFile = async (options: DuckDBOptions): Promise<DuckDBFile
         if (isOutOfMemory(error) || error instanceof InterruptedForMemoryError)
           throw new QueryTimeoutError('The query needs too much memory', { cause: error })
         if (FATAL.test(String(error)))
-          throw new AnalyticsUnavailableError('DuckDB could not answer', { cause: error })
+          throw new EventStoreUnavailableError('DuckDB could not answer', { cause: error })
         throw error
       }
     },

@@ -8,9 +8,9 @@ import {
 import type { Bindings, QueryOptions } from '../sql/dialect.ts'
 import { createQueries } from '../sql/queries.ts'
 import {
-  AnalyticsDataError,
-  type AnalyticsStore,
-  AnalyticsUnavailableError,
+  type EventStore,
+  EventStoreDataError,
+  EventStoreUnavailableError,
   QueryTimeoutError,
 } from '../store.ts'
 import { clickhouseDialect } from './dialect.ts'
@@ -77,8 +77,8 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
     clickhouse_settings: SETTINGS,
   })
 
-/** The analytics store in ClickHouse. Its tables must exist: see `migrateClickHouse`. */
-export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore => {
+/** The event store in ClickHouse. Its tables must exist: see `migrateClickHouse`. */
+export const openClickHouseStore = (options: ClickHouseOptions): EventStore => {
   const client = connect(options)
   // Connections of their own, because reports may use all others.
   const lists = connect(options)
@@ -110,7 +110,7 @@ export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore 
       signal?.throwIfAborted()
       if (error instanceof ClickHouseError && TOO_MUCH.has(error.code))
         throw new QueryTimeoutError('The query took too long', { cause: error })
-      throw new AnalyticsUnavailableError('ClickHouse could not answer', { cause: error })
+      throw new EventStoreUnavailableError('ClickHouse could not answer', { cause: error })
     }
   }
   return {
@@ -124,8 +124,8 @@ export const openClickHouseStore = (options: ClickHouseOptions): AnalyticsStore 
 
 const writeError = (error: unknown): Error =>
   error instanceof ClickHouseError && REFUSED_VALUES.has(error.code)
-    ? new AnalyticsDataError('ClickHouse refuses a value', { cause: error })
-    : new AnalyticsUnavailableError('ClickHouse could not write', { cause: error })
+    ? new EventStoreDataError('ClickHouse refuses a value', { cause: error })
+    : new EventStoreUnavailableError('ClickHouse could not write', { cause: error })
 
 /** Migrates the database, and creates it if it does not exist. Only one process at a time may call it. */
 export const migrateClickHouse = async (

@@ -16,12 +16,12 @@ import { ERASED_PRECEDENCE, migrationsOf } from '../src/clickhouse/schema-querie
 import type { Bindings, Database } from '../src/sql/dialect.ts'
 import { readEvents } from '../src/sql/event-queries.ts'
 import type { EventsQuery, StoredEvent } from '../src/store.ts'
-import { describeAnalyticsStore, expectCompleted } from './store-contract.ts'
+import { describeEventStore, expectCompleted } from './store-contract.ts'
 
 const PROJECT = '01900000-0000-7000-8000-000000000001'
 
 describe.skipIf(!services)('analytics in ClickHouse', () => {
-  describeAnalyticsStore(
+  describeEventStore(
     async () => {
       const options = {
         url: requireServices().clickhouseUrl,

@@ -5,7 +5,7 @@ import { eventKeyOf } from '@waymark/domain/ingestion'
 import { anEnrichedEvent } from '@waymark/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { AnalyticsProfile, AnalyticsQueries, AnalyticsStore, AnalyticsWrites } from '../src/store.ts'
+import type { EventQueries, EventStore, EventWrites, StoredProfile } from '../src/store.ts'
 import { trendMetrics, visitFields } from '../src/store.ts'
 import { bucketAfter, zonedBuckets } from '../src/zoned-buckets.ts'
 import { createReferenceStore } from './reference-store.ts'
@@ -115,7 +115,7 @@ const profileArbitrary = fc
     project: fc.constantFrom(1, 1, 2),
   })
   .map(
-    ({ profile, into, plan, email, version, project }): AnalyticsProfile => ({
+    ({ profile, into, plan, email, version, project }): StoredProfile => ({
       projectId: PROJECT(project),
       profileId: PROFILE(profile),
       mergedInto: into === null ? null : PROFILE(into),
@@ -129,7 +129,7 @@ type CallOf<Part> = {
   [M in keyof Part]: Part[M] extends (argument: infer A) => unknown ? readonly [M, A] : never
 }[keyof Part]
 
-type Change = CallOf<AnalyticsWrites>
+type Change = CallOf<EventWrites>
 
 const changeArbitrary: fc.Arbitrary<Change> = fc.oneof(
   {
@@ -235,7 +235,7 @@ const rangeArbitrary = fc
   .tuple(fc.integer({ min: 0, max: DAYS * 24 }), fc.integer({ min: 1, max: DAYS * 24 }))
   .map(([begin, hours]) => ({ from: START + begin * HOUR_MS, to: START + (begin + hours) * HOUR_MS }))
 
-type QueryCall = CallOf<Omit<AnalyticsQueries, 'readPlaces' | 'readValues'>>
+type QueryCall = CallOf<Omit<EventQueries, 'readPlaces' | 'readValues'>>
 
 const trendArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
@@ -476,11 +476,11 @@ const queriesArbitrary = fc.tuple(
   eventsArbitrary,
 )
 
-const apply = async (store: AnalyticsWrites, [method, argument]: Change): Promise<unknown> => {
+const apply = async (store: EventWrites, [method, argument]: Change): Promise<unknown> => {
   const answer: unknown = await store[method](argument as never)
   return Array.isArray(answer) ? comparable(answer) : answer
 }
-const run = async (store: AnalyticsQueries, [method, query]: QueryCall): Promise<unknown[]> => {
+const run = async (store: EventQueries, [method, query]: QueryCall): Promise<unknown[]> => {
   if (method !== 'readEvents') return store[method](query as never)
   const portions = await Array.fromAsync(store.readEvents(query))
   for (const { events } of portions) expect(events.length).toBeLessThanOrEqual(query.portion())
@@ -509,10 +509,7 @@ const comparable = (rows: readonly unknown[]): string[] =>
  * Asserts that a store completes events: the first, which it has from an earlier version; the second, which is also erased;
  * and the third, which it lacks.
  */
-export const expectCompleted = async (
-  store: AnalyticsStore,
-  events: readonly EnrichedEvent[],
-): Promise<void> => {
+export const expectCompleted = async (store: EventStore, events: readonly EnrichedEvent[]): Promise<void> => {
   const projectId = events[0]?.projectId ?? ''
   const idsIn = async () =>
     (await Array.fromAsync(store.readEvents({ projectId, portion: () => 10 })))
@@ -536,11 +533,8 @@ export const expectCompleted = async (
   expect(await idsIn()).toHaveLength(2)
 }
 
-/** What an analytics store promises, asserted on one adapter; each call of `open` gives an empty one. */
-export const describeAnalyticsStore = (
-  open: () => Promise<AnalyticsStore>,
-  { runs }: { runs: number },
-): void => {
+/** What an event store promises, asserted on one adapter; each call of `open` gives an empty one. */
+export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { runs: number }): void => {
   it('answers every query like the reference, after any writes, merges, repeats and erasures', async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -762,7 +756,7 @@ export const describeAnalyticsStore = (
   )
 
   /** A store and the reference with these events and profiles. */
-  const bothWith = async (events: readonly EnrichedEvent[], profiles: readonly AnalyticsProfile[] = []) => {
+  const bothWith = async (events: readonly EnrichedEvent[], profiles: readonly StoredProfile[] = []) => {
     const [store, reference] = [await open(), createReferenceStore()]
     for (const of of [store, reference]) {
       await of.storeEvents(events)
