@@ -269,6 +269,11 @@ const trigger = createRoute({
   path: '/email/$id',
   component: lazyRouteComponent(() => import('./email/trigger.tsx'), 'Trigger'),
 })
+const health = createRoute({
+  getParentRoute,
+  path: '/health',
+  component: lazyRouteComponent(() => import('./health/health.tsx'), 'HealthPage'),
+})
 const settings = createRoute({
   getParentRoute,
   path: '/settings',
@@ -318,6 +323,7 @@ const accountSettings = createRoute({
 const pages = [
   home,
   live,
+  health,
   web,
   explore,
   trends,

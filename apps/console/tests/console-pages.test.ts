@@ -35,6 +35,7 @@ const DIALOG_ON_A_PHONE = extent<AxeScope>({ within: '[role=dialog]', only: 'app
 const PLACES = [
   ['home', ''],
   ['live', '/live'],
+  ['health', '/health'],
   ['web', '/web'],
   ['trends', '/explore'],
   ['funnel', '/explore/funnel'],

@@ -1,4 +1,5 @@
 import {
+  createDeliverySampler,
   createIngestQueue,
   createPersonChanges,
   createSyncProcessor,
@@ -19,6 +20,7 @@ import { backfillRoute, trackRoute } from './track-routes.ts'
 
 const WATCH_SPOOL_MS = 1_000
 const SHARE_SALTS_MS = 60_000
+const STORE_SAMPLES_MS = 1_000
 
 /** Accepts events and profile writes. What it answers with 2xx is durable. */
 export const createIngestGateway = (platform: Platform): Service => {
@@ -27,7 +29,8 @@ export const createIngestGateway = (platform: Platform): Service => {
   const onStored = countStoredEvents(platform.metrics)
   const processSync = createSyncProcessor({ db, eventStore, projectConfigs, locate, onStored })
   const intake = createIntake({ projectConfigs, cache, clock })
-  const trackEvents = createTrackEvents({ intake, queue, processSync })
+  const deliveries = createDeliverySampler({ pool: db.pool, oneIn: platform.limits.auditOneIn })
+  const trackEvents = createTrackEvents({ intake, queue, processSync, onAccepted: deliveries.sample })
   const { identify, writeProfile, changePeople } = createIdentify({
     db,
     queue,
@@ -64,6 +67,7 @@ export const createIngestGateway = (platform: Platform): Service => {
     loops: [
       everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool),
       everyMs('visitor-salts', SHARE_SALTS_MS, shareSalts),
+      everyMs('delivery-samples', STORE_SAMPLES_MS, deliveries.storeSamples),
     ],
   }
 }

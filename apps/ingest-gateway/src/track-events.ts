@@ -18,10 +18,12 @@ type TrackEventsDeps = {
   queue: IngestQueue
   /** Stores events and returns the indexes of those whose ids belong to other events. */
   processSync: (records: readonly IngestRecord[]) => Promise<readonly number[]>
+  /** Called with events that are durable. */
+  onAccepted?: (records: readonly IngestRecord[]) => void
 }
 
 /** Accepts events: puts them into the queue, or writes them to the stores synchronously. */
-export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDeps) => {
+export const createTrackEvents = ({ intake, queue, processSync, onAccepted = () => {} }: TrackEventsDeps) => {
   const orUnavailable = async (work: Promise<void>): Promise<void> => {
     try {
       await work
@@ -78,6 +80,7 @@ export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDep
         ? keepingIds(generatedIds, options, enqueueConversions(records))
         : orUnavailable(queue.enqueue(ingestRecords, outgoing(records)))
       await options.whileQueueing(queued.then(() => quarantine(rejected)))
+      onAccepted(records)
       return {
         accepted: records.length,
         failed: invalid.length,
@@ -108,6 +111,7 @@ export const createTrackEvents = ({ intake, queue, processSync }: TrackEventsDep
       }
       await keepingIds(generatedIds, options, store())
       const isDuplicate = new Set(duplicates)
+      onAccepted(records.filter((_, index) => !isDuplicate.has(index)))
       const problems = withDuplicates(sorted, duplicates)
       const accepted = records.length - duplicates.length
       const result: SyncTrackResult = {

@@ -75,6 +75,7 @@ import { segmentRoutes } from './segments/segments.ts'
 import { createShareAccess } from './shares/share-access.ts'
 import { sharedRoutes } from './shares/shared-routes.ts'
 import { shareRoutes } from './shares/shares.ts'
+import { deliveryStatsRoute } from './stats/delivery-stats.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
 import { addressWebhookNotices } from './webhooks/address-notices.ts'
@@ -185,6 +186,7 @@ export const createManagementApi = (
       ...segmentRoutes(deps),
       ...statsRoutes(deps),
       pipelineStatsRoute(deps),
+      deliveryStatsRoute(deps),
       ...analyticsRoutes(deps),
       ...insightRoutes(deps),
       ...dashboardRoutes(deps),

@@ -82,6 +82,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   eraseProfile: 'admin, no token',
   getStats: 'viewer',
   getPipelineStats: 'viewer',
+  getDeliveryStats: 'viewer',
   measureTrends: 'viewer',
   measureFunnel: 'viewer',
   measureRetention: 'viewer',

@@ -8,6 +8,7 @@ import {
   cacheUserAgents,
   createArchivedUntil,
   createCompleteCounts,
+  createDeliveryAudit,
   createEventWriter,
   createForgetIds,
   createOutboxRelay,
@@ -27,6 +28,7 @@ import {
   countStoredEvents,
   drain,
   everyMs,
+  measureDeliveries,
   type Platform,
   type Service,
 } from '@waymark/service-kit'
@@ -41,12 +43,14 @@ const COMPLETE_COUNTS_INTERVAL_MS = 5_000
 const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 const RETENTION_INTERVAL_MS = 60 * 1000
 const FORGET_IDS_INTERVAL_MS = 60 * 1000
+const AUDIT_INTERVAL_MS = 1_000
 
 type Client = Parameters<typeof withoutErased>[0]
 
 /**
  * The only writer of events and of what follows from them. Also publishes the outbox, purges erased people, writes the
- * archive, and removes events that are older than their project keeps them.
+ * archive, removes events that are older than their project keeps them, and checks that the stores have what was
+ * acknowledged.
  */
 export const createPersistenceConsumer = (platform: Platform, archive?: Archive): Service => {
   const { db, bus, cache, eventStore, deleteMailCopies, projectConfigs, clock, log } = platform
@@ -56,6 +60,14 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
   const writeProfiles = createProfileWriter({ db, eventStore })
   const relay = createOutboxRelay({ db, bus, log })
   const { purgeAll } = createPurger({ db, eventStore, cache, deleteMailCopies })
+  const auditDeliveries = createDeliveryAudit({
+    db,
+    bus,
+    eventStore,
+    now: clock,
+    log,
+    onSettled: measureDeliveries(platform.metrics),
+  })
   const removeOldEvents = createRetention({
     db,
     eventStore,
@@ -109,6 +121,7 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
         createCompleteCounts({ db, eventStore, now: clock }),
       ),
       moveEventsLoop(platform),
+      drain('delivery-audit', AUDIT_INTERVAL_MS, auditDeliveries),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],
   }

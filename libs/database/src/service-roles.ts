@@ -118,6 +118,7 @@ export const serviceGrants = {
   'ingest-gateway': {
     tables: merge(CONFIG, API_KEYS, STORE_EVENTS, {
       'ingest.outbox': 'SELECT, INSERT',
+      'ingest.delivery_samples': 'INSERT',
       'link.visitor_salts': 'SELECT, INSERT',
     }),
     functions: [CREATE_PARTITION],
@@ -130,6 +131,8 @@ export const serviceGrants = {
       'ingest.retention_runs': 'SELECT, INSERT, UPDATE',
       'ingest.event_ids': 'DELETE',
       'ingest.id_removals': 'SELECT, INSERT, UPDATE',
+      'ingest.delivery_samples': 'SELECT, UPDATE, DELETE',
+      'ingest.delivery_checks': 'SELECT, INSERT, UPDATE, DELETE',
       'ingest.archive_queue': 'SELECT, UPDATE (file_id), DELETE',
       'ingest.archive_files': 'SELECT, INSERT, UPDATE, DELETE',
       'ingest.archive_erasures': 'SELECT, UPDATE (checked_until, due_at), DELETE',
@@ -177,6 +180,8 @@ export const serviceGrants = {
       // Only a process that owns its database adds demo data, so this role has nothing to delete.
       'core.demo_data': 'SELECT',
       'ingest.event_ids': 'SELECT',
+      'ingest.delivery_samples': 'SELECT',
+      'ingest.delivery_checks': 'SELECT',
       'ingest.outbox': 'INSERT',
       'ingest.dead_letters': 'UPDATE (replayed_at)',
       'ingest.rejected_events': 'UPDATE (replayed_at)',

@@ -11,6 +11,7 @@ export {
   type GroupLag,
   type Outcome,
   type OutgoingRecord,
+  type PartitionLag,
   publishing,
   type SerializedRecord,
   serializeRecords,

@@ -51,8 +51,11 @@ export type Consumer = {
   stop(): Promise<void>
 }
 
-/** The number of records of its topic that a group has yet to process. */
-export type GroupLag = { group: string; topic: string; records: number }
+/** The number of records of its topic that a group has yet to process, and where it is in each partition. */
+export type GroupLag = { group: string; topic: string; records: number; partitions: readonly PartitionLag[] }
+
+/** The offset of the record that a group processes next, and that after the last record. They are equal without lag. */
+export type PartitionLag = { partition: number; next: bigint; end: bigint }
 
 /** Publishes records to topics and consumes them, at least once. */
 export type EventBus = {

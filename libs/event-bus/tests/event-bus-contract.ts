@@ -129,6 +129,8 @@ export const describeEventBus = (createHarness: () => Promise<Harness>): void =>
         ['one', numbered.name],
         ['two', numbered.name],
       ])
+      for (const { records, partitions } of lags)
+        expect(partitions.reduce((sum, { next, end }) => sum + Number(end - next), 0)).toBe(records)
       return lags.map(({ records }) => records)
     }
     // The first group of a broker waits until its coordinator is ready.

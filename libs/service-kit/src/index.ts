@@ -52,6 +52,7 @@ export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
 export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 export { countStoredEvents } from './metrics/count-stored-events.ts'
+export { measureDeliveries } from './metrics/measure-deliveries.ts'
 export {
   createGuardedRequests,
   type GuardedRequests,

@@ -56,6 +56,17 @@ export const limitsConfig = {
     300,
     'Requests to shared links per minute and client address. A link has ten times as many of all addresses.',
   ),
+  auditOneIn: variable(
+    'AUDIT_ONE_IN',
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      default: 100,
+      description:
+        'One of how many acknowledged events is looked up in the stores afterwards, to prove that none is lost or stored ' +
+        'twice: `1` checks all, `0` none. Each checked event costs PostgreSQL a row for some seconds.',
+    }),
+  ),
 } as const
 export type Limits = Config<typeof limitsConfig>
 

@@ -3,6 +3,7 @@ import { afterAll, describe } from 'vitest'
 import { describeAnalytics } from './analytics.suite.ts'
 import { describeCoupons } from './coupons.suite.ts'
 import { describeDecisions } from './decisions.suite.ts'
+import { describeDeliveryAudit } from './delivery-audit.suite.ts'
 import { describeEmail } from './email.suite.ts'
 import { describeIdentity } from './identity.suite.ts'
 import { describeIngestion } from './ingestion.suite.ts'
@@ -21,7 +22,11 @@ export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
   afterAll(() => collector?.stop())
   const shared = startOnce(async () => {
     collector = await startCollector()
-    return start({ WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+    return start({
+      WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true',
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      AUDIT_ONE_IN: '1',
+    })
   })
   describeMainJob(shared)
   describe('catalog, conversions and keys', () => describeIngestion(shared))
@@ -33,6 +38,7 @@ export const describeAllFeatures = (start: Start, couponApp: AppName): void => {
   describe('short links', () => describeShortLinks(shared))
   describe('decisions', () => describeDecisions(shared))
   describe('webhooks', () => describeWebhooks(shared))
+  describe('the delivery audit', () => describeDeliveryAudit(shared))
   describe('traces', () => describeTraces(shared, () => collector?.spans ?? []))
 }
 

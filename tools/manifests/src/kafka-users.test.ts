@@ -108,6 +108,7 @@ describe.skipIf(!kustomize)('the Kafka users', () => {
     ])
     const expected: Record<string, string[]> = {
       'management-api': ['group Describe'],
+      'persistence-consumer': ['group Describe'],
       keda: ['group Describe', 'topic Describe'],
       topics: ['topic AlterConfigs', 'topic Create', 'topic Describe', 'topic DescribeConfigs'],
     }

@@ -6,6 +6,7 @@ import { METRICS as TITLES } from '../explore/query-url.ts'
 import { type QueryResult, useQueryResult } from '../explore/run-query.ts'
 import { type Range, readerZone } from '../explore/time-range.ts'
 import { groupName } from '../explore/trend-lines.ts'
+import { Pipeline } from '../health/pipeline.tsx'
 import { EventRows } from '../live/event-rows.tsx'
 import { buttonClass } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
@@ -17,7 +18,6 @@ import { seriesColor } from '../ui/plot.tsx'
 import { EmptyState, ErrorState, Skeleton, SkeletonBlock } from '../ui/states.tsx'
 import { DemoBanner, useDemoData } from './demo-banner.tsx'
 import { FirstEvent } from './first-key.tsx'
-import { Health } from './health.tsx'
 
 const METRICS = ['events', 'people', 'conversions', 'revenue'] as const
 type Metric = (typeof METRICS)[number]
@@ -204,7 +204,7 @@ export const Home = () => {
                   <SkeletonBlock className="h-[220px]" />
                 )}
               </Card>
-              <Health />
+              <Pipeline />
               <Card
                 title="Latest events"
                 className="lg:col-span-2"

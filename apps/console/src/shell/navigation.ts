@@ -13,5 +13,6 @@ export const PAGES = [
   { title: 'Coupons', to: '/p/$projectId/coupons', icon: 'coupons' },
   { title: 'Decisions', to: '/p/$projectId/decisions', icon: 'decisions' },
   { title: 'Email', to: '/p/$projectId/email', icon: 'email' },
+  { title: 'Health', to: '/p/$projectId/health', icon: 'health' },
   { title: 'Settings', to: '/p/$projectId/settings', icon: 'settings' },
 ] as const satisfies readonly { title: string; to: string; icon: IconName }[]

@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { NullableString, Timestamp } from '../schema-parts.ts'
 import { busyOrLate, QUERY_LIMITS } from './analytics-parts.ts'
+import { getDeliveryStats } from './delivery-stats.ts'
 import { defineOperation } from './operation.ts'
 import { equalTo } from './page.ts'
 import { getPipelineStats } from './pipeline-stats.ts'
@@ -88,4 +89,4 @@ export const getStats = defineOperation({
   answers: { 200: { description: 'The series', schema: StatsView }, ...busyOrLate },
 })
 
-export const statsOperations = [getStats, getPipelineStats]
+export const statsOperations = [getStats, getPipelineStats, getDeliveryStats]

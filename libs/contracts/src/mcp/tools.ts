@@ -37,6 +37,7 @@ const READING = [
   'listInsights',
   'listDashboards',
   'getPipelineStats',
+  'getDeliveryStats',
 ] as const
 const WRITING = [
   'createEventDefinition',

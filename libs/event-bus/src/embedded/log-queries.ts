@@ -141,33 +141,32 @@ export const commitOffset = async (
   })
 }
 
-// From the oldest record that is kept, because retention may have deleted records that a group has not read.
-const LAG = `
-  SELECT asked.index::int AS index, sum(asked."end" - oldest."offset")::float8 AS records
-  FROM unnest($1::int[], $2::text[], $3::text[], $4::int[], $5::bigint[])
-    AS asked (index, consumer_group, topic, "partition", "end")
+// The oldest record that is kept, because retention may have deleted records that a group has not read.
+const POSITIONS = `
+  SELECT coalesce(oldest."offset", asked."end")::text AS next
+  FROM unnest($1::text[], $2::text[], $3::int[], $4::bigint[]) WITH ORDINALITY
+    AS asked (consumer_group, topic, "partition", "end", place)
   LEFT JOIN bus.log_offsets USING (consumer_group, topic, "partition")
-  CROSS JOIN LATERAL (
+  LEFT JOIN LATERAL (
     SELECT "offset" FROM bus.log
     WHERE log.topic = asked.topic AND log."partition" = asked."partition"
       AND log."offset" >= coalesce(log_offsets.next, 0) AND log."offset" < asked."end"
     ORDER BY "offset" LIMIT 1
-  ) AS oldest
-  GROUP BY asked.index`
+  ) AS oldest ON true
+  ORDER BY asked.place`
 
-/** Reads how many records are left to read, by index in the list of groups. `end` is that of the partition. */
-export const readLag = async (
+/** Reads which record each group reads next; its `end` when there is none. `end` is that of the partition. */
+export const readPositions = async <T extends GroupPartition & { end: bigint }>(
   pool: Pool,
-  asked: readonly (GroupPartition & { end: bigint; index: number })[],
-): Promise<Map<number, number>> => {
-  const { rows } = await pool.query<{ index: number; records: number }>(LAG, [
-    asked.map(({ index }) => index),
+  asked: readonly T[],
+): Promise<(T & { next: bigint })[]> => {
+  const { rows } = await pool.query<{ next: string }>(POSITIONS, [
     asked.map(({ group }) => group),
     asked.map(({ topic }) => topic),
     asked.map(({ partition }) => partition),
     asked.map(({ end }) => end.toString()),
   ])
-  return new Map(rows.map(({ index, records }) => [index, records]))
+  return asked.map((position, place) => ({ ...position, next: BigInt(rows[place]?.next ?? position.end) }))
 }
 
 const READ_BY_ALL = `

@@ -57,13 +57,14 @@ const readLags = async (
         topics: [topicPrefix + name],
       })
       const offsets = new Map(committed?.partitions.map(({ partition, offset }) => [partition, offset]))
-      const lags = (ends.get(name) ?? []).map(({ partition, low, high }) => {
+      const partitions = (ends.get(name) ?? []).map(({ partition, low, high }) => {
         // The offset is -1 without a commit, and below `low` when retention has deleted unread records.
-        const next = BigInt(offsets.get(partition) ?? -1)
+        const committed = BigInt(offsets.get(partition) ?? -1)
         const oldest = BigInt(low)
-        return Number(BigInt(high) - (next > oldest ? next : oldest))
+        return { partition, next: committed > oldest ? committed : oldest, end: BigInt(high) }
       })
-      return { group, topic: name, records: lags.reduce((sum, lag) => sum + Math.max(0, lag), 0) }
+      const lags = partitions.map(({ next, end }) => Number(end - next))
+      return { group, topic: name, records: lags.reduce((sum, lag) => sum + Math.max(0, lag), 0), partitions }
     }),
   )
 }

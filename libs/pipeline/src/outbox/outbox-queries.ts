@@ -146,6 +146,14 @@ export const hasRecordsUpTo = async (pool: Pool, lane: string, id: string): Prom
   return rows.length > 0
 }
 
+// By the id, which has an index.
+const OLDEST_WAITING = `
+  SELECT (extract(epoch FROM created_at) * 1000)::float8 AS at FROM ingest.outbox ORDER BY id LIMIT 1`
+
+/** When the oldest record of the outbox was added, in ms; `undefined` when it is empty. */
+export const readOldestWaiting = async (pool: Pool): Promise<number | undefined> =>
+  (await pool.query<{ at: number }>(OLDEST_WAITING)).rows[0]?.at
+
 /** Most records that are counted. Counting more would take too long. */
 const MAX_COUNTED = 100_000
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { getDeliveryStats } from '@waymark/contracts/http/delivery-stats'
 import { trackEvents } from '@waymark/contracts/http/ingestion-operations'
 import { getPipelineStats } from '@waymark/contracts/http/pipeline-stats'
 import {
@@ -35,4 +36,5 @@ export const peopleExamples: Example[] = [
     goesOn: true,
   },
   { operation: getPipelineStats, good: () => ({}) },
+  { operation: getDeliveryStats, good: () => ({}) },
 ]

@@ -94,7 +94,7 @@ const Delay = ({ latest }: { latest: WaymarkEvent | undefined }) => {
 }
 
 /** The state of the pipeline: lag, outbox, dead letters and rejected events. */
-export const Health = () => {
+export const Pipeline = () => {
   const projectId = useProjectId()
   const path = { projectId }
   const { data, error, refetch } = useQuery({
