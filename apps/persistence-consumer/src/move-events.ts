@@ -5,6 +5,7 @@ import { Counter } from 'prom-client'
 const INTERVAL_MS = 2 * 60 * 1000
 /** How long after its start a process looks for events that one of the previous version stores during an upgrade, in ms. */
 const UPGRADE_MS = 60 * 60 * 1000
+const LOG_INTERVAL_MS = 30 * 1000
 
 /** Moves the events of earlier versions to the event store. It ends when none was left for an hour after the start. */
 export const moveEventsLoop = ({
@@ -20,15 +21,21 @@ export const moveEventsLoop = ({
     help: 'Events of an earlier version that were copied from PostgreSQL to the event store',
     registers: [metrics],
   })
+  let copied = 0
+  let loggedAt = Number.NEGATIVE_INFINITY
   const moveEvents = createMoveEvents({
     db,
     eventStore,
     projectConfigs,
-    onCopied: (events) => {
+    onCopied: (month, events) => {
       counter.inc(events)
-      log.info({ events }, 'Copied events of an earlier version to the event store')
+      copied += events
+      if (steadyClock() - loggedAt < LOG_INTERVAL_MS) return
+      loggedAt = steadyClock()
+      log.info({ month, copied }, 'Copying events of an earlier version to the event store')
     },
-    onRemoved: (month, events) => log.info({ month, events }, 'Removed a month of events from PostgreSQL'),
+    onRemoved: (month, events) =>
+      log.info({ month, events, copied }, 'Removed a month of events from PostgreSQL'),
   })
   const startedAt = steadyClock()
   let isDone = false

@@ -146,7 +146,7 @@ export const serviceGrants = {
       'link.daily_counts': 'SELECT, INSERT, UPDATE',
       'link.daily_breakdowns': 'SELECT, INSERT, UPDATE',
     }),
-    functions: [CREATE_PARTITION, 'ingest.remove_moved_events(date, bigint)'],
+    functions: [CREATE_PARTITION, 'ingest.event_writes()', 'ingest.remove_moved_month(date, bigint)'],
   },
   'management-api': {
     tables: merge(CONFIG, API_KEYS, PURGE, RESOLVE_PROFILES, ASSIGN_COUPON, {

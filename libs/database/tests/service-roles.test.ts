@@ -144,7 +144,7 @@ describe.skipIf(!services)('the database roles of services', () => {
     ['ingest-gateway', 'make API keys', 'INSERT INTO core.api_keys DEFAULT VALUES'],
     ['ingest-gateway', 'raise the limits of API keys', 'UPDATE core.api_keys SET requests_per_minute = 1'],
     ['persistence-consumer', 'read API keys', 'SELECT secret_hash FROM core.api_keys'],
-    ['ingest-gateway', 'remove months of events', "SELECT ingest.remove_moved_events('2026-01-01', 0)"],
+    ['ingest-gateway', 'remove months of events', "SELECT ingest.remove_moved_month('2026-01-01', 0)"],
     ['ingest-gateway', 'take files from the archive', 'DELETE FROM ingest.archive_files'],
     ['management-api', 'read what the archive has', 'SELECT name FROM ingest.archive_files'],
     ['persistence-consumer', 'change amounts', 'UPDATE coupon.redemptions SET amount = 1'],

@@ -2,14 +2,14 @@ import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { openDatabase } from '@waymark/database'
 import { EventStoreDataError } from '@waymark/event-store'
 import { openDuckDBStore } from '@waymark/event-store/duckdb'
-import { anEnrichedEvent, createTestDatabase, seededRandom, services } from '@waymark/testing'
+import { anEnrichedEvent, createTestDatabase, seededRandom, services, storeAsBefore } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { erasureHash } from '../src/erasure/index.ts'
 import { claimEvents, keyOfEvent, storeConversions } from '../src/events/event-queries.ts'
 import { createEventWriter } from '../src/events/event-writer.ts'
 import { createMoveEvents } from '../src/events/move-events.ts'
-import { storeAsBefore } from './earlier-events.ts'
+import { countEventWrites, removeMonth } from '../src/events/moved-event-queries.ts'
 
 const later = (event: EnrichedEvent, ms: number): EnrichedEvent => ({
   ...event,
@@ -167,19 +167,23 @@ describe.skipIf(!services)('storing events', () => {
     expect(await queued()).toEqual([{ event_key: keyOfEvent(good).eventKey }])
   })
 
-  it('keeps the event of another person when its id is repeated for one who was erased since', async () => {
+  it.each([
+    ['since', HOUR_MS],
+    ['afterwards, but received before', 10 * 60_000],
+  ])('keeps the event of another person when its id is repeated for one who was erased %s', async (_, ms) => {
     const eventStore = await openAnalytics()
     const projectId = uuidv7()
     const write = createEventWriter({ db, projectConfigs, eventStore })
     const event = later(anEnrichedEvent({ projectId, event: { visitorId: 'kept' } }), -HOUR_MS)
-    await write([event])
+    const own = later(anEnrichedEvent({ projectId, event: { visitorId: 'gone' } }), -HOUR_MS)
+    await write([event, own])
     await db.pool.query(
       `INSERT INTO ingest.erasures (project_id, kind, hash, erased_at, successor)
-       SELECT $1, 'visitor', ${erasureHash('given')}, now() - interval '30 minutes', gen_random_uuid()
-       FROM (SELECT $1::uuid AS project_id, 'visitor' AS kind, 'gone' AS value) AS given`,
+         SELECT $1, 'visitor', ${erasureHash('given')}, now() - interval '30 minutes', gen_random_uuid()
+         FROM (SELECT $1::uuid AS project_id, 'visitor' AS kind, 'gone' AS value) AS given`,
       [projectId],
     )
-    await write([{ ...later(event, HOUR_MS), visitorId: 'gone' }])
+    await write([{ ...later(event, ms), visitorId: 'gone' }, own])
     const stored = await Array.fromAsync(eventStore.readEvents({ projectId, portion: () => 10 }))
     expect(stored.flatMap(({ events }) => events).map(({ visitorId }) => visitorId)).toEqual(['kept'])
   })
@@ -214,30 +218,40 @@ describe.skipIf(!services)('storing events', () => {
     )
     const counts: number[] = []
     const removed: (string | number)[][] = []
+    const namesOf = async (event: EnrichedEvent) =>
+      (await eventStore.findEventNames([keyOfEvent(event)])).map(({ eventName }) => eventName)
+    // A process of the previous version stores one more of the last month before what was read of it.
+    const late = anEnrichedEvent({ projectId: '00000000-0000-7000-8000-000000000000' })
+    const last = keyOfEvent(events.at(-1) as EnrichedEvent).eventKey
+    let lastReads = 0
     const move = createMoveEvents({
       db,
-      eventStore,
+      eventStore: {
+        ...eventStore,
+        findEventNames: async (keys) => {
+          if (keys.some(({ eventKey }) => eventKey === last) && ++lastReads === 2)
+            await storeAsBefore(db, [late], { makeMonths: false })
+          return eventStore.findEventNames(keys)
+        },
+      },
       projectConfigs,
       batchEvents: 2,
-      onCopied: (count) => counts.push(count),
+      onCopied: (_month, count) => counts.push(count),
       onRemoved: (month, count) => removed.push([month, count]),
     })
     expect(await move(never)).toBe(9)
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5)
-    expect(removed).toEqual([])
+    // What a process of the previous version has stored meanwhile is still there.
+    expect(removed.map(([, count]) => count)).toEqual([3, 3])
     const stored = (await Array.fromAsync(eventStore.readEvents({ projectId, portion: () => 100 }))).flatMap(
       (portion) => portion.events,
     )
     expect(stored.map(({ eventId }) => eventId).sort()).toEqual(['0-0', '0-1', '1-0', '1-1', '2-0', '2-1'])
     for (const event of stored)
       expect(event.properties).toEqual(event.eventId === '1-1' ? { first: true } : properties)
-    // A process of the previous version stores one more of the last month.
-    const late = anEnrichedEvent({ projectId, event: { eventId: 'late' } })
-    await storeAsBefore(db, [late])
-    await move(never)
-    expect(removed.map(([, count]) => count)).toEqual([3, 3])
-    await move(never)
+    expect(await move(never)).toBe(4)
     expect(removed.map(([, count]) => count)).toEqual([3, 3, 4])
+    expect(await namesOf(late)).toEqual([late.eventName])
     expect(await move(never)).toBe(0)
     expect((await db.pool.query('SELECT FROM ingest.events')).rowCount).toBe(0)
     // The month in which a process of the previous version may still store events has its partition.
@@ -246,17 +260,42 @@ describe.skipIf(!services)('storing events', () => {
     })
   })
 
-  it('keeps a month with more events than were found', async () => {
+  it('moves events in one process at a time', async () => {
+    await storeAsBefore(db, [anEnrichedEvent({ event: { eventId: 'alone' } })])
+    const eventStore = await openAnalytics()
+    const other = createMoveEvents({ db, eventStore, projectConfigs })
+    const meanwhile: unknown[] = []
+    const move = createMoveEvents({
+      db,
+      eventStore: {
+        ...eventStore,
+        completeEvents: async (events) => {
+          meanwhile.push(await other(never))
+          await eventStore.completeEvents(events)
+        },
+      },
+      projectConfigs,
+    })
+    expect(await move(never)).toBeGreaterThan(0)
+    expect(meanwhile).toEqual([undefined])
+    expect(await other(never)).toBe(0)
+  })
+
+  it('removes a month only when nothing was stored since, and waits for writers', async () => {
     const event = anEnrichedEvent({ event: { eventId: 'more' }, receivedAt: '2024-06-01T00:00:00.000Z' })
     await storeAsBefore(db, [event])
-    const remove = async (count: number) =>
-      (await db.pool.query(`SELECT ingest.remove_moved_events('2024-06-01', $1) AS done`, [count])).rows[0]
-        ?.done
-    expect([await remove(0), await remove(2), await remove(1), await remove(1)]).toEqual([
-      false,
-      false,
-      true,
-      false,
-    ])
+    const before = await countEventWrites(db.pool)
+    await storeAsBefore(db, [{ ...event, eventId: 'another' }])
+    const remove = (writes: string) => removeMonth(db.pool, '2024-06-01', writes)
+    expect(await remove(before)).toBe(false)
+    const writes = await countEventWrites(db.pool)
+    // A transaction that was begun before the count may still store events of it.
+    await db.transaction(async (client) => {
+      await client.query('INSERT INTO ingest.events SELECT * FROM ingest.events WHERE false')
+      await expect(countEventWrites(db.pool)).rejects.toMatchObject({ code: '55P03' })
+    })
+    expect(await remove(writes)).toBe(false)
+    const latest = await countEventWrites(db.pool)
+    expect([await remove(latest), await remove(latest)]).toEqual([true, false])
   })
 })

@@ -27,6 +27,7 @@ export {
   startTogether,
 } from './containers.ts'
 export { docker } from './docker.ts'
+export { storeAsBefore } from './earlier-events-queries.ts'
 export { eventually } from './eventually.ts'
 export { extent } from './extent.ts'
 export { freePort } from './free-port.ts'

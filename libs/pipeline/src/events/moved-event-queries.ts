@@ -1,5 +1,5 @@
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
-import type { Pool } from 'pg'
+import type { ClientBase, Pool } from 'pg'
 import { EVENT_COLUMNS, type EventRow, eventView } from '../stored-events/index.ts'
 
 // The names of partitions end with their month.
@@ -51,11 +51,25 @@ const eventOf = (row: Row): EnrichedEvent => ({
   backfill: false,
 })
 
-/** Removes the events of a month if they are `count`. False when there are others. */
-export const removeMonth = async (pool: Pool, month: string, count: number): Promise<boolean> => {
+/** Takes the lock of the process that moves events until the transaction ends. False when another process has it. */
+export const lockMove = async (client: ClientBase): Promise<boolean> => {
+  const { rows } = await client.query<{ locked: boolean }>(
+    "SELECT pg_try_advisory_xact_lock(hashtextextended('move-events', 0)) AS locked",
+  )
+  return rows[0]?.locked === true
+}
+
+/** How often processes of an earlier version have stored events. Waits for those that are storing some. */
+export const countEventWrites = async (pool: Pool): Promise<string> => {
+  const { rows } = await pool.query<{ writes: string }>('SELECT ingest.event_writes() AS writes')
+  return rows[0]?.writes ?? ''
+}
+
+/** Removes the events of a month. False when events were stored since `countEventWrites` returned `writes`. */
+export const removeMonth = async (pool: Pool, month: string, writes: string): Promise<boolean> => {
   const { rows } = await pool.query<{ removed: boolean }>(
-    'SELECT ingest.remove_moved_events($1, $2) AS removed',
-    [month, count],
+    'SELECT ingest.remove_moved_month($1, $2) AS removed',
+    [month, writes],
   )
   return rows[0]?.removed === true
 }
