@@ -108,18 +108,30 @@ export const claimEvents = async (
  * The claims of ids that exist. In a statement of its own, which sees what other transactions have claimed.
  * @throws AppError store_unavailable when one was forgotten meanwhile: a repetition claims its id
  */
-const findClaims = async (client: ClientBase, events: readonly EnrichedEvent[]): Promise<Claim[]> => {
-  if (events.length === 0) return []
-  const { rows } = await client.query<Claim | { receivedAt: null }>({
-    name: 'find-claims',
-    text: FIND_CLAIMS,
-    values: claimColumns.values(events),
-  })
-  return rows.map((row) => {
+const findClaims = async (client: ClientBase, events: readonly EnrichedEvent[]): Promise<Claim[]> =>
+  (await readClaims(client, events)).map((row) => {
     if (row.receivedAt === null)
       throw storeUnavailable(new Error('The id of an event was forgotten meanwhile'))
     return row
   })
+
+/** Those of some events that claimed their id: the event store may have them. Of the others it has nothing. */
+export const withOwnClaim = async (
+  client: ClientBase,
+  events: readonly EnrichedEvent[],
+): Promise<EnrichedEvent[]> => {
+  const claims = await readClaims(client, events)
+  return events.filter((_, index) => claims[index]?.isOwn === true)
+}
+
+const readClaims = async (client: ClientBase, events: readonly EnrichedEvent[]) => {
+  if (events.length === 0) return []
+  const { rows } = await client.query<Claim | { receivedAt: null; isOwn: boolean | null }>({
+    name: 'find-claims',
+    text: FIND_CLAIMS,
+    values: claimColumns.values(events),
+  })
+  return rows
 }
 
 /** The key of an event. */

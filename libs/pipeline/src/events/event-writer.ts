@@ -8,7 +8,13 @@ import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
 import { keptBy } from '../retention/index.ts'
-import { type ClaimedEvents, claimEvents, keyOfEvent, storeConversions } from './event-queries.ts'
+import {
+  type ClaimedEvents,
+  claimEvents,
+  keyOfEvent,
+  storeConversions,
+  withOwnClaim,
+} from './event-queries.ts'
 
 export type EventWriterDeps = {
   db: Database
@@ -77,7 +83,7 @@ export const createEventWriter = ({
       const claimed = await storeNewEvents(client, sorted.kept, countedEvents)
       await queueForArchive(client, claimed.added.filter(isArchived))
       await alongside?.(client, sorted.kept)
-      return { ...sorted, claimed }
+      return { erased: await withOwnClaim(client, sorted.erased), claimed }
     })
     onStored(claimed.added)
     const written = [...claimed.added, ...claimed.redelivered]

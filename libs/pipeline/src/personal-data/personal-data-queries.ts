@@ -7,7 +7,6 @@ import { type PersonEvents, readPersonEvents } from './person-events.ts'
 import type { PurgeDeps } from './purge-queries.ts'
 import {
   purgeAnalyticsProfiles,
-  purgeArchiveQueue,
   purgeDeadLetters,
   purgeEmailDeliveries,
   purgeEvents,
@@ -89,7 +88,6 @@ export const personalData: readonly PersonalData[] = [
         SELECT id FROM link.clicks WHERE project_id = {projectId} AND id = ANY({clickIds})
           AND (ip IS NOT NULL OR user_agent IS NOT NULL OR referrer IS NOT NULL) LIMIT 1000)`,
   },
-  { name: 'archiveQueue', purge: purgeArchiveQueue },
   {
     name: 'events',
     read: readPersonEvents,

@@ -17,30 +17,26 @@ export type PurgeDeps = {
 
 const ROWS = 1_000
 
-/** Takes all events of a person off the queue of the archive, before they are erased. */
-export const purgeArchiveQueue = async (
-  { eventStore }: Pick<PurgeDeps, 'eventStore'>,
+/**
+ * Erases up to a thousand events of a person in the event store, in one search. Returns 0 when no others are left. Their ids
+ * are kept in the primary database, so that an event that is sent again is not stored.
+ */
+export const purgeEvents = async (
+  { db, eventStore }: Pick<PurgeDeps, 'db' | 'eventStore'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
 ): Promise<number> => {
-  for await (const { places } of eventStore.readPlaces({ projectId, profileIds, portion: () => ROWS }))
-    await dequeueForGood(client, projectId, places)
-  return 0
-}
-
-/**
- * Erases up to a thousand events of a person in the event store. Their ids are kept in the primary database, so that an
- * event that is sent again is not stored.
- */
-export const purgeEvents = async (
-  { eventStore }: Pick<PurgeDeps, 'eventStore'>,
-  _client: ClientBase,
-  { projectId, profileIds }: ErasureJob,
-): Promise<number> => {
-  for await (const { places } of eventStore.readPlaces({ projectId, profileIds, portion: () => ROWS })) {
+  let purged = 0
+  const portion = () => ROWS - purged
+  for await (const { places } of eventStore.readPlaces({ projectId, profileIds, portion })) {
+    // PostgreSQL ends a transaction that does nothing for a minute, and a search may take longer.
+    await client.query('SELECT')
     if (places.length === 0) continue
+    // Committed before the erasure, or the archive would wait for ever for an event whose place a crash has left.
+    await dequeueForGood(db.pool, projectId, places)
     await eventStore.eraseEvents(places.map(({ eventKey }) => ({ projectId, eventKey })))
-    return places.length
+    purged += places.length
+    if (purged === ROWS) return purged
   }
   return 0
 }
