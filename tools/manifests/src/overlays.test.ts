@@ -98,9 +98,12 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       .filter(({ kind }) => kind === 'Service')
       .map(({ spec }) => (spec as { selector: Record<string, string> }).selector['app.kubernetes.io/name'])
     expect(answering).toContain('email-consumer')
-    for (const { name, rollingUpdate, pod } of apps) {
+    for (const { name, strategyType, rollingUpdate, pod } of apps) {
       expect(pod.terminationGracePeriodSeconds).toBe(45)
-      if (!answering.includes(name)) expect(rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 })
+      // An old one must not take over what a new one has claimed.
+      if (name === 'persistence-consumer')
+        expect([strategyType, rollingUpdate]).toEqual(['Recreate', undefined])
+      else if (!answering.includes(name)) expect(rollingUpdate).toEqual({ maxSurge: 0, maxUnavailable: 1 })
       else {
         expect(rollingUpdate).toEqual({ maxSurge: 1, maxUnavailable: 0 })
         expect(pod.containers[0]?.lifecycle?.preStop?.exec?.command).toEqual(['sleep', '10'])

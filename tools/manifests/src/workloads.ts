@@ -57,6 +57,8 @@ export type Workload = {
   name: string
   labels: Record<string, string>
   replicas: number | undefined
+  /** Of a Deployment; `RollingUpdate` unless set. */
+  strategyType: string | undefined
   rollingUpdate: { maxSurge?: number; maxUnavailable?: number } | undefined
   podLabels: Record<string, string>
   pod: PodSpec
@@ -64,7 +66,7 @@ export type Workload = {
 
 type WorkloadSpec = {
   replicas?: number
-  strategy?: { rollingUpdate?: Workload['rollingUpdate'] }
+  strategy?: { type?: string; rollingUpdate?: Workload['rollingUpdate'] }
   template: { metadata: { labels: Record<string, string> }; spec: PodSpec }
 }
 
@@ -81,6 +83,7 @@ export const workloadsOf = (objects: readonly KubernetesObject[]): Workload[] =>
         name: metadata.name,
         labels: metadata.labels ?? {},
         replicas,
+        strategyType: strategy?.type,
         rollingUpdate: strategy?.rollingUpdate,
         podLabels: template.metadata.labels,
         pod: template.spec,
