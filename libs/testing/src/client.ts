@@ -7,7 +7,7 @@ export type Json = { [field: string]: unknown }
 export type Reply = { status: number; body: Json }
 
 /** Calls a constellation with JSON. `waymark` is called each time, because tests start it later. */
-export const createClient = (waymark: () => Constellation) => {
+export const createClient = (waymark: () => Pick<Constellation, 'projectId' | 'request'>) => {
   const call = async (method: string, path: string, body?: unknown): Promise<Reply> => {
     const response = await waymark().request(path, {
       method,
