@@ -2,7 +2,7 @@ import type { Log } from '@waymark/contracts/log'
 import type { Database } from '@waymark/database'
 import type { EventBus } from '@waymark/event-bus'
 import type { EventKey, EventWrites } from '@waymark/event-store'
-import { isStoreUnavailable } from '../events/store-errors.ts'
+import { isStoreUnavailable } from '../events/index.ts'
 import { readOldestWaiting } from '../outbox/index.ts'
 import { createProcessedUntil } from './processed-until.ts'
 import {
