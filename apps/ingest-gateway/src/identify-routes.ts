@@ -10,9 +10,9 @@ import {
   identify as identifyOperation,
   writeProfile as profileOperation,
 } from '@waymark/contracts/http/ingestion-operations'
+import { withIntegersAsText } from '@waymark/contracts/number-source'
 import { requireValid } from '@waymark/contracts/require-valid'
 import { type IdentityKind, memberSize, traitsProblem } from '@waymark/domain/identity'
-import { withIntegersAsText } from '@waymark/domain/json'
 import { keyRoute, type LimitRequests, type Platform, type Route } from '@waymark/service-kit'
 import type { createIdentify, Identify, ProfileWrite } from './identify.ts'
 import { wantsSync } from './track-routes.ts'

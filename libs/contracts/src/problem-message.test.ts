@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { type TSchema, Type } from 'typebox'
 import { describe, expect, it } from 'vitest'
 import { operations } from './http/operations.ts'
+import { parseNumbers } from './number-source.ts'
 import { show } from './problem-message.ts'
 import { compileValidator } from './validator.ts'
 
@@ -88,5 +89,21 @@ describe('the message of a problem', () => {
       return part
     })
     expect(missing).toEqual([])
+  })
+})
+
+describe('the message of a number that lost digits', () => {
+  it.each([
+    [Type.Object({ userId: Type.String() }), '{"userId":7211045500123456789}', '7211045500123456789'],
+    [Type.Object({ a: Type.Array(Type.String()) }), '{"a":["x",-9007199254740993]}', '-9007199254740993'],
+    [
+      Type.Object({ a: Type.Object({ 'b/~c': Type.Number({ maximum: 0 }) }) }),
+      '{"a":{"b/~c":1.00000000000000000001}}',
+      '1.00000000000000000001',
+    ],
+    [Type.Object({ a: Type.String() }), '{"a":7211045500123456768}', '7211045500123456768'],
+    [Type.Object({ a: Type.String() }), `{"a":${'9'.repeat(200)}}`, `${'9'.repeat(100)}…`],
+  ])('shows it as it was sent: %j %s', (schema, json, shown) => {
+    expect(problemOf(schema, parseNumbers(json))?.message).toMatch(new RegExp(`; got ${shown}$`))
   })
 })

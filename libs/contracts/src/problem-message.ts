@@ -1,4 +1,5 @@
 import type { ErrorObject } from 'ajv'
+import { numberSourceAt } from './number-source.ts'
 import { PLACEHOLDER_KEYWORD } from './placeholder-id.ts'
 
 /** A keyword of schemas: a string that is not empty must have a visible character. */
@@ -17,12 +18,20 @@ type Schema = Record<string, unknown>
 /**
  * Describes why a value does not match, as a predicate of the field: `must be one of off, warn; got "strict"`.
  * The error must come from an Ajv with `verbose`, which adds the value and its schema. The value is omitted if its
- * schema has `writeOnly`, or with `showReceived: false`, because it may be a secret.
+ * schema has `writeOnly`, or with `showReceived: false`, because it may be a secret. `root` is the parsed JSON that holds the
+ * value: a number that lost digits is shown as it was sent.
  */
-export const describeError = (error: ErrorObject, { showReceived = true } = {}): string => {
-  const { keyword, params, data, parentSchema = {} } = error
+export const describeError = (
+  error: ErrorObject,
+  { showReceived = true, root }: { showReceived?: boolean; root?: unknown } = {},
+): string => {
+  const { keyword, params, data, parentSchema = {}, instancePath } = error
+  const received = () => {
+    const source = typeof data === 'number' ? numberSourceAt(root, instancePath) : undefined
+    return source === undefined ? show(data) : cut(source)
+  }
   const got = (text: string): string =>
-    showReceived && !parentSchema.writeOnly ? `${text}; got ${show(data)}` : text
+    showReceived && !parentSchema.writeOnly ? `${text}; got ${received()}` : text
   switch (keyword) {
     case 'required':
       return 'is required'

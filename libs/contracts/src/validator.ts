@@ -166,7 +166,7 @@ const compileWith = <S extends TSchema>(
     fits: (value): value is Static<S> => (compiled ?? compile())(value),
     check: (value) => {
       const validate = compiled ?? compile()
-      return validate(value) ? undefined : toProblem(validate.errors, showReceived)
+      return validate(value) ? undefined : toProblem(validate.errors, { showReceived, root: value })
     },
   }
 }
@@ -178,7 +178,7 @@ const ruleOf = (error: ErrorObject): string => {
 
 const toProblem = (
   errors: readonly ErrorObject[] | null | undefined,
-  showReceived: boolean,
+  options: { showReceived: boolean; root: unknown },
 ): SchemaProblem => {
   const error = mainError(errors ?? [])
   if (!error) return { field: '', rule: 'schema', message: 'is not valid' }
@@ -186,6 +186,6 @@ const toProblem = (
   const path = error.instancePath.slice(1).replaceAll('/', '.').replaceAll('~1', '/').replaceAll('~0', '~')
   const member = memberOf(error)
   const field = member === undefined ? path : [path, member === '' ? '""' : member].filter(Boolean).join('.')
-  const message = describeError(error, { showReceived })
+  const message = describeError(error, options)
   return { field, rule: ruleOf(error), message }
 }

@@ -181,7 +181,7 @@ const toItem = (error: ErrorObject, schema: object, properties: object): Validat
     rule: error.keyword,
     expected: shortened(expected),
     ...(inside === undefined && { actual: shortened(data) }),
-    message: describeError({ ...error, schema: expected, data, parentSchema }),
+    message: describeError({ ...error, schema: expected, data, parentSchema }, { root: properties }),
   }
 }
 

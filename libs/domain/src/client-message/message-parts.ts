@@ -1,10 +1,10 @@
 import { MAX_TRAITS_BYTES } from '@waymark/contracts/http/identify'
 import { MAX_EVENT_BYTES, MAX_EVENT_DEPTH } from '@waymark/contracts/http/track-request'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { numberSource } from '@waymark/contracts/number-source'
 import { MAX_ID_LENGTH } from '@waymark/contracts/schema-parts'
 import { exceedsEventSize, readSentAt, type SentAt, sampleOf } from '../ingestion/accept-event.ts'
 import { extentOf, isDeeperThan } from '../json/client-json.ts'
-import { numberSource } from '../json/number-source.ts'
 import type { JsonObject } from './client-message.ts'
 
 /** The rule of all problems of messages. Their events cannot be replayed. */

@@ -6,11 +6,11 @@ import {
   trackedEvent,
 } from '@waymark/contracts/http/track-request'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { numbersThatLostDigits } from '@waymark/contracts/number-source'
 import { isPlaceholderId } from '@waymark/contracts/placeholder-id'
 import type { AcceptedEvent } from '@waymark/contracts/records/ingest-record'
 import { timeOf } from '../enrichment/corrected-time.ts'
-import { extentOf, isHeavierThan, type JsonExtent, jsonStart } from '../json/client-json.ts'
-import { numbersThatLostDigits } from '../json/number-source.ts'
+import { extentOf, isHeavierThan, type JsonExtent, jsonStart, memberStart } from '../json/client-json.ts'
 
 const MAX_SAMPLE_LENGTH = 256
 /** Maximum warnings of one kind per event, because an event could have thousands of short names. */
@@ -89,15 +89,14 @@ const structuralProblem = (
   if (problem) return structural(problem.field, problem.message)
   const maybeTooLarge = mayExceedSize && bytesAtMost > MAX_EVENT_BYTES
   if (maybeTooLarge && exceedsEventSize(raw)) return structural('', `is larger than ${MAX_EVENT_BYTES} bytes`)
-  return isHistory ? timeProblem((raw as TrackedEvent).clientTimestamp) : undefined
+  return isHistory ? timeProblem(raw as TrackedEvent) : undefined
 }
 
-const timeProblem = (time: unknown): ValidationItem | undefined => {
+const timeProblem = (event: TrackedEvent): ValidationItem | undefined => {
+  const { clientTimestamp: time } = event
   if (!isGiven(time) || rfc3339OfClientTime(time) !== undefined) return undefined
-  return structural(
-    'clientTimestamp',
-    `must be ${CLIENT_TIME_WORDS}; got ${jsonStart(time, MAX_NAME_LENGTH)}`,
-  )
+  const received = memberStart(event, 'clientTimestamp', MAX_NAME_LENGTH)
+  return structural('clientTimestamp', `must be ${CLIENT_TIME_WORDS}; got ${received}`)
 }
 
 /**

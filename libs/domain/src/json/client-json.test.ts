@@ -7,6 +7,7 @@ import {
   isDeeperThan,
   isHeavierThan,
   jsonStart,
+  memberStart,
   parseClientJson,
   weightOf,
 } from './client-json.ts'
@@ -267,5 +268,21 @@ describe('the start of a value as JSON', () => {
     for (let level = 0; level < 100_000; level++) deep = [deep]
     expect(jsonStart(deep, 10)).toBe('['.repeat(10))
     expect(jsonStart({ a: 'x'.repeat(1_000_000) }, 10)).toBe('{"a":"xxxx')
+  })
+})
+
+it('shows numbers in the start of a value as they were sent', () => {
+  const text = '{"userId":7211045500123456789,"list":[1,9007199254740993]}'
+  expect(jsonStart(parseClientJson(text), 100)).toBe(text)
+})
+
+describe('the start of a member as JSON', () => {
+  it.each([
+    ['{"at":1767225600123456789}', '1767225600123456789'],
+    ['{"at":1767225600}', '1767225600'],
+    ['{"at":"yesterday"}', '"yesterday"'],
+    [`{"at":${'1'.repeat(100)}}`, '1'.repeat(64)],
+  ])('shows a number as it was sent: %s', (text, shown) => {
+    expect(memberStart(parseClientJson(text) as object, 'at', 64)).toBe(shown)
   })
 })

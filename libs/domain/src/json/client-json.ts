@@ -1,6 +1,6 @@
 // JSON from clients: parsing it safely, measuring it, and shortening it.
 
-import { parseNumbers } from './number-source.ts'
+import { numberSource, parseNumbers } from '@waymark/contracts/number-source'
 
 const SUSPECT_ESCAPE = /\\u(?:0000|d[89a-f])/i
 const NUL = /\0/g
@@ -156,6 +156,10 @@ export const holdsNumberOutOfRange = (text: string, value: unknown): boolean =>
 export const jsonStart = (value: unknown, length: number): string =>
   startOf(value, length).slice(0, length).toWellFormed()
 
+/** The same of a member of parsed JSON. A number that lost digits is returned as it was sent. */
+export const memberStart = (container: object, key: string, length: number): string =>
+  numberSource(container, key)?.slice(0, length) ?? jsonStart(Reflect.get(container, key), length)
+
 /** The JSON of a value, which may be truncated after `length` characters. */
 const startOf = (value: unknown, length: number): string => {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, length))
@@ -166,7 +170,9 @@ const startOf = (value: unknown, length: number): string => {
     if (text.length > length) return text
     if (text !== startsWith) text += ','
     if (!Array.isArray(value)) text += `${startOf(name, length)}:`
-    text += startOf((value as Record<string, unknown>)[name], Math.max(0, length - text.length))
+    text +=
+      numberSource(value, name) ??
+      startOf((value as Record<string, unknown>)[name], Math.max(0, length - text.length))
   }
   return text + (Array.isArray(value) ? ']' : '}')
 }

@@ -1,8 +1,8 @@
+import { numberSource } from '@waymark/contracts/number-source'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { holdsNumberOutOfRange, parseClientJson } from './client-json.ts'
 import { JsonLimitError, parseInPieces } from './json-pieces.ts'
-import { numberSource } from './number-source.ts'
 
 const NO_LIMITS = {
   values: Number.POSITIVE_INFINITY,

@@ -1,6 +1,6 @@
 // Parsing long JSON in pieces, so that other work can run between them.
 
-import { appendItems } from './number-source.ts'
+import { appendItems } from '@waymark/contracts/number-source'
 
 /**
  * Limits of a text. A piece, which cannot be divided, is an item of a list, or what is beside the lists of an object.

@@ -2,6 +2,7 @@ import { CLIENT_TIME_WORDS, rfc3339OfClientTime } from '@waymark/contracts/clien
 import { identifyRequest, MAX_TRAITS_DEPTH, profileRequest } from '@waymark/contracts/http/identify'
 import { trackedEvent } from '@waymark/contracts/http/track-request'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { mergeMembers, withIntegersAsText } from '@waymark/contracts/number-source'
 import { PLACEHOLDER_KEYWORD } from '@waymark/contracts/placeholder-id'
 import type { ProjectSettings } from '@waymark/contracts/project-settings'
 import type {
@@ -25,8 +26,7 @@ import {
 } from '../client-message/message-parts.ts'
 import { checkTraits } from '../identity/check-traits.ts'
 import { eventKeyOf } from '../ingestion/ingest-record.ts'
-import { jsonStart } from '../json/client-json.ts'
-import { mergeMembers, withIntegersAsText } from '../json/number-source.ts'
+import { memberStart } from '../json/client-json.ts'
 
 type Settings = Pick<ProjectSettings, 'deniedTraits' | 'identifyEvents'>
 
@@ -111,10 +111,12 @@ const shapeProblem = (message: JsonObject): ValidationItem | undefined => {
   return undefined
 }
 
-const timeProblem = ({ timestamp }: JsonObject): ValidationItem | undefined =>
-  isGiven(timestamp) && rfc3339OfClientTime(timestamp) === undefined
-    ? structural('timestamp', `must be ${CLIENT_TIME_WORDS}; got ${jsonStart(timestamp, MAX_TIME_LENGTH)}`)
-    : undefined
+const timeProblem = (message: JsonObject): ValidationItem | undefined => {
+  const { timestamp } = message
+  if (!isGiven(timestamp) || rfc3339OfClientTime(timestamp) !== undefined) return undefined
+  const received = memberStart(message, 'timestamp', MAX_TIME_LENGTH)
+  return structural('timestamp', `must be ${CLIENT_TIME_WORDS}; got ${received}`)
+}
 const MAX_TIME_LENGTH = 64
 
 /** `timestamp`, or `offset`: how many ms ago it happened. */

@@ -2,6 +2,7 @@ import { CLIENT_TIME_WORDS, rfc3339OfClientTime } from '@waymark/contracts/clien
 import { identifyRequest, MAX_TRAITS_DEPTH, profileRequest } from '@waymark/contracts/http/identify'
 import { trackedEvent } from '@waymark/contracts/http/track-request'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
+import { mergeMembers, withIntegersAsText } from '@waymark/contracts/number-source'
 import { PLACEHOLDER_KEYWORD } from '@waymark/contracts/placeholder-id'
 import type { ProjectSettings } from '@waymark/contracts/project-settings'
 import { MAX_ID_LENGTH } from '@waymark/contracts/schema-parts'
@@ -30,8 +31,7 @@ import { pageParametersOf, parsePageUrl } from '../enrichment/page-parameters.ts
 import { checkTraits } from '../identity/check-traits.ts'
 import type { SentAt } from '../ingestion/accept-event.ts'
 import { eventKeyOf } from '../ingestion/ingest-record.ts'
-import { isDeeperThan, jsonStart } from '../json/client-json.ts'
-import { mergeMembers, withIntegersAsText } from '../json/number-source.ts'
+import { isDeeperThan, memberStart } from '../json/client-json.ts'
 
 /** The calls of Segment's protocol. */
 export const segmentCalls = ['track', 'page', 'screen', 'identify', 'group', 'alias'] as const
@@ -152,7 +152,10 @@ const timeProblem = (message: JsonObject): ValidationItem | undefined => {
   const [field] = given
   if (field === undefined || given.some((name) => rfc3339OfClientTime(message[name]) !== undefined))
     return undefined
-  return structural(field, `must be ${CLIENT_TIME_WORDS}; got ${jsonStart(message[field], MAX_TIME_LENGTH)}`)
+  return structural(
+    field,
+    `must be ${CLIENT_TIME_WORDS}; got ${memberStart(message, field, MAX_TIME_LENGTH)}`,
+  )
 }
 
 /** The send time of a message, else of its batch. One that cannot be used is a warning. */

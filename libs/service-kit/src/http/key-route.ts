@@ -7,6 +7,7 @@ import {
   missingCredentials,
   type Operation,
 } from '@waymark/contracts/http/operation'
+import { withoutMember } from '@waymark/contracts/number-source'
 import { isAccessToken } from '@waymark/domain/account'
 import type { WorkKind } from '@waymark/domain/fairness'
 import { scopeAllows } from '@waymark/domain/key'
@@ -223,8 +224,7 @@ const mayHoldKey = (request: HttpRequest): boolean => needsNoPreflight(request) 
 /** Removes the key from a body, so that it is not stored. */
 const withoutKey = (body: JsonBody): JsonBody => {
   if (keyInBody(body) === undefined) return body
-  const { [KEY_NAME]: _key, ...value } = body.value as Record<string, unknown>
-  return { ...body, value }
+  return { ...body, value: withoutMember(body.value as object, KEY_NAME) }
 }
 
 const keyInBody = (body: JsonBody | undefined): string | undefined => {

@@ -38,6 +38,20 @@ export const parseNumbers = (text: string): unknown => {
 export const numberSource = (container: object, key: string): string | undefined =>
   lostDigits.get(container)?.get(key)
 
+/** The source text of the number at a JSON pointer in parsed JSON, if it has more digits than a double holds. */
+export const numberSourceAt = (root: unknown, pointer: string): string | undefined => {
+  const keys = pointer
+    .split('/')
+    .slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  const last = keys.pop()
+  let container = root
+  for (const key of keys) container = Object(container)[key]
+  return last === undefined || typeof container !== 'object' || container === null
+    ? undefined
+    : numberSource(container, last)
+}
+
 /** Copies the members of a parsed object over those of another one, with the source text of its numbers. */
 export const mergeMembers = (
   into: Record<string, unknown>,
@@ -48,6 +62,13 @@ export const mergeMembers = (
     for (const [key, source] of lostDigits.get(members) ?? [])
       if (merged[key] === members[key]) noteSource(merged, key, source)
   return merged
+}
+
+/** A parsed object without a member, with the source text of its other numbers. */
+export const withoutMember = (from: object, name: string): Record<string, unknown> => {
+  const { [name]: _left, ...rest } = from as Record<string, unknown>
+  for (const [key, source] of lostDigits.get(from) ?? []) if (key !== name) noteSource(rest, key, source)
+  return rest
 }
 
 /** Appends the items of a parsed list to another one, with the source text of its numbers. */

@@ -6,6 +6,7 @@ import {
   numbersThatLostDigits,
   parseNumbers,
   withIntegersAsText,
+  withoutMember,
 } from './number-source.ts'
 
 const objectOf = (source: string) => parseNumbers(`{"id": ${source}}`) as Record<string, unknown>
@@ -130,4 +131,11 @@ describe('mergeMembers', () => {
       '9007199254740993',
     ])
   })
+})
+
+it('keeps the digits of an object without one of its members', () => {
+  const object = parseNumbers('{"key":7211045500123456789,"id":7211045500123456788,"name":"x"}') as object
+  const rest = withoutMember(object, 'key')
+  expect(Object.keys(rest)).toEqual(['id', 'name'])
+  expect([numberSource(rest, 'id'), numberSource(rest, 'key')]).toEqual(['7211045500123456788', undefined])
 })
