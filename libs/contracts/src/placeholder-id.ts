@@ -1,6 +1,6 @@
 /**
- * Values that clients send instead of an id that they do not have: what languages print for no value, and names for a
- * person who is not known. They would merge unrelated people. Lower case, without the characters of `AROUND`.
+ * Values that clients send instead of an id that they do not have: what languages print for no value, names for a person
+ * who is not known, and the name of the field itself. They would merge unrelated people. Without the characters of `AROUND`.
  */
 export const PLACEHOLDER_IDS = [
   'undefined',
@@ -23,29 +23,76 @@ export const PLACEHOLDER_IDS = [
   'guest',
   'unknown',
   'not_authenticated',
+  'not logged in',
+  'logged out',
+  'not provided',
+  'unidentified',
+  'anonymous user',
+  'guest user',
+  'no user',
+  'void 0',
+  'n.a.',
+  'optional.empty',
+  'optional(nil',
+  'user_id',
+  'userid',
+  'visitor_id',
+  'visitorid',
+  'anonymous_id',
+  'anonymousid',
+  'distinct_id',
+  'distinctid',
   '00000000-0000-0000-0000-000000000000',
   '00000000000000000000000000000000',
 ] as const
 
-const KNOWN: ReadonlySet<string> = new Set(PLACEHOLDER_IDS)
 const MAX_LENGTH = 64
-/** White space, invisible characters, quotes and brackets, as in `(null)`, `<nil>` and `[object Object]`. */
-const AROUND = /^[\s\p{Cf}\p{Pi}\p{Pf}"'`‚„()<>[\]{}]+|[\s\p{Cf}\p{Pi}\p{Pf}"'`‚„()<>[\]{}]+$/gu
-/** Variables of templates that were not filled in, and what JavaScript and Go print for other values than text. */
-const UNFILLED = /^(?:\{\{.*\}\}|[$#]\{.*\}|<%.*%>|\*\|.*\|\*|%%?\w+%%?|\[object \w+\]|%!\w\(.*\))$/su
+/** White space, invisible characters, quotes, brackets and what ends a sentence, as in `(null)`, `<nil>` and `null;`. */
+const AROUND =
+  /^[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}\ufffd"'`‚„()<>[\]{}]+|[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}\ufffd"'`‚„()<>[\]{}.,;:!]+$/gu
+/** Words in brackets that are names without them, variables of templates that were not filled in, and what JavaScript and Go print for other values than text. */
+const UNFILLED =
+  /^(?:[(<[](?:blank|empty|missing|unset|void)[)>\]]|\{\{.*\}\}|[$#]\{.*\}|\$[A-Z][A-Z_]+|:[a-z]\w*|<%.*%>|\*\|.*\|\*|%%?\w+%%?|\[(?:object |function: ?)\w+\]|function\b.*\{.*\}|symbol\(.*\)|promise \{.*\}|%!\w\(.*\))$/isu
 const ONLY_PUNCTUATION = /^[\p{P}\s]*$/u
+/** One of the values several times, as of `${id}${id}`. */
+const REPEATED = /^(?:undefined|null|none|nan)+$/
+/** The type that a database adds. */
+const CAST = /::\w+$/
+/** What joins the parts of an id, as in `undefined-undefined`. */
+const JOINTS = /[\s_.:;,|/-]+/
+const SEPARATORS = /[\s_.-]+/g
 const BEYOND_ASCII = /[^ -~]/
 
 /** The keyword of schemas for an id: it must not be a placeholder. */
 export const PLACEHOLDER_KEYWORD = 'x-no-placeholder'
 
+/** Case, and what separates words, do not matter. */
+const fold = (text: string): string => text.toLowerCase().replace(SEPARATORS, ' ').trim()
+
+const KNOWN: ReadonlySet<string> = new Set(PLACEHOLDER_IDS.map(fold))
+
 /**
- * Whether an id is a placeholder for one that is missing. Case, width, white space, quotes and brackets do not matter.
+ * Whether an id is a placeholder for one that is missing. Case, width, white space, quotes, brackets and the encoding of
+ * URLs do not matter.
  */
 export const isPlaceholderId = (id: string): boolean => {
   const trimmed = id.trim()
   if (trimmed.length > MAX_LENGTH) return false
-  const text = BEYOND_ASCII.test(trimmed) ? trimmed.normalize('NFKC') : trimmed
-  const bare = text.replace(AROUND, '')
-  return ONLY_PUNCTUATION.test(bare) || KNOWN.has(bare.toLowerCase()) || UNFILLED.test(text)
+  const decoded = trimmed.includes('%') ? decode(trimmed) : trimmed
+  const text = BEYOND_ASCII.test(decoded) ? decoded.normalize('NFKC') : decoded
+  const bare = text.replace(AROUND, '').replace(CAST, '')
+  return ONLY_PUNCTUATION.test(bare) || isKnown(bare) || UNFILLED.test(text)
+}
+
+const decode = (text: string): string => {
+  try {
+    return decodeURIComponent(text).trim()
+  } catch {
+    return text
+  }
+}
+
+const isKnown = (text: string): boolean => {
+  const folded = fold(text)
+  return KNOWN.has(folded) || REPEATED.test(folded) || folded.split(JOINTS).every((part) => KNOWN.has(part))
 }
