@@ -23,7 +23,10 @@ export const effectRequirements = {
     meaning: 'adds a place to which data or email of the project goes',
     accessTokens: 'allowed',
   },
-  deletion: { meaning: 'deletes events, or shortens how long they are kept', accessTokens: 'allowed' },
+  deletion: {
+    meaning: 'deletes events or their ids, or shortens how long they are kept',
+    accessTokens: 'allowed',
+  },
   erasure: { meaning: 'erases a person or a project', accessTokens: 'refused' },
 } as const satisfies Record<string, Requirement>
 

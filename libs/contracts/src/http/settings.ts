@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox'
 import { ProjectSettings } from '../project-settings.ts'
 import { Timestamp } from '../schema-parts.ts'
+import type { Change } from './effects.ts'
 import { defineOperation } from './operation.ts'
 
 /** A schema of settings in which null means the default, also in groups. */
@@ -26,8 +27,13 @@ type Unsettable<T> = {
 type SettingsPatch = Unsettable<Static<typeof ProjectSettings>>
 const SettingsPatch = Type.Unsafe<SettingsPatch>(unsettable(ProjectSettings))
 
-const daysOf = (retentionDays: unknown): number =>
-  typeof retentionDays === 'number' ? retentionDays : Number.POSITIVE_INFINITY
+const daysOf = (days: unknown): number => (typeof days === 'number' ? days : Number.POSITIVE_INFINITY)
+
+/** Whether a change of a setting in days removes what was kept so far. */
+const shortens =
+  (setting: 'retentionDays' | 'deduplicationDays') =>
+  ({ body, before }: Change<SettingsPatch, unknown>): boolean =>
+    daysOf(body[setting] ?? before[setting]) < daysOf(before[setting])
 
 const tag = 'Settings'
 const path = '/api/projects/{projectId}/settings'
@@ -54,8 +60,12 @@ export const updateSettings = defineOperation({
     {
       effect: 'deletion',
       described: 'a shorter `retentionDays`',
-      when: ({ body, before }) =>
-        daysOf(body.retentionDays ?? before.retentionDays) < daysOf(before.retentionDays),
+      when: shortens('retentionDays'),
+    },
+    {
+      effect: 'deletion',
+      described: 'a shorter `deduplicationDays`',
+      when: shortens('deduplicationDays'),
     },
     {
       effect: 'destination',
