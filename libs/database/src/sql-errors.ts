@@ -10,16 +10,22 @@ const SOCKET_CODES = new Set([
   'EHOSTUNREACH',
   'EMFILE',
   'ENETDOWN',
+  'ENETRESET',
   'ENETUNREACH',
+  'ENFILE',
   'ENOBUFS',
   'ENOTFOUND',
   'EPIPE',
+  'EPROTO',
   'ERR_SOCKET_CLOSED',
   'ERR_STREAM_DESTROYED',
   'ERR_STREAM_PREMATURE_CLOSE',
   'ERR_STREAM_WRITE_AFTER_END',
   'ETIMEDOUT',
 ])
+
+// TLS that could not be negotiated, or broke. Certificates that are not trusted have other codes.
+const TLS_CODES = /^ERR_(?:SSL|TLS)_/
 
 // These errors of pg have no code.
 const CONNECTION_MESSAGES =
@@ -79,6 +85,7 @@ export const isConnectionError = (error: unknown): boolean =>
   chainOf(error).some(
     (link) =>
       SOCKET_CODES.has(link.code) ||
+      TLS_CODES.test(link.code) ||
       CONNECTION_STATES.test(link.code) ||
       PRISMA_CONNECTION_KINDS.has(link.kind) ||
       CONNECTION_MESSAGES.test(link.message),
