@@ -9,7 +9,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 import { createFinishSignIn, type SignInFailure, type SignInResult } from './finish-sign-in.ts'
 import type { OidcDeps } from './oidc-deps.ts'
 import type { Claimed, PendingSignIns } from './pending-sign-in-queries.ts'
-import type { OidcProvider } from './provider-clients.ts'
+import { type OidcProvider, unreachableReason } from './provider-clients.ts'
 import type { ProviderFlow, ProviderUser } from './provider-flow.ts'
 
 /** What a browser is at a provider for. */
@@ -121,12 +121,7 @@ const isSessionOf = (session: Session | undefined, sessionId: string | null): se
 
 const failureOf = (error: Error): SignInFailure => {
   if (error instanceof AuthorizationResponseError && error.error === 'access_denied') return 'denied'
-  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    const { code, name } = cause as { code?: unknown; name: string }
-    if (name === 'TimeoutError' || name === 'AbortError' || /^E[A-Z]+$/.test(`${code}`))
-      return 'provider_unavailable'
-  }
-  return 'provider_refused'
+  return unreachableReason(error) === undefined ? 'provider_refused' : 'provider_unavailable'
 }
 
 // The cause of an error may hold the provider's answer with its tokens.

@@ -1,9 +1,9 @@
 import { AppError } from '@waymark/contracts/app-error'
 import { startRawServer } from '@waymark/testing/unit'
 import fc from 'fast-check'
-import { jwtVerify } from 'jose'
-import { expect, it } from 'vitest'
-import { createProviderClients } from './provider-clients.ts'
+import { errors, jwtVerify } from 'jose'
+import { describe, expect, it } from 'vitest'
+import { createProviderClients, unreachableReason } from './provider-clients.ts'
 
 const NAMES = ['issuer', 'authorization_endpoint', 'token_endpoint', 'jwks_uri', 'userinfo_endpoint'] as const
 const values = (origin: string) =>
@@ -65,4 +65,33 @@ it('accepts or refuses any discovery document and any keys', async () => {
   } finally {
     await server.close()
   }
+})
+
+describe('unreachableReason', () => {
+  const withCode = (code: string) =>
+    new Error('failed', { cause: Object.assign(new Error('the cause'), { code }) })
+
+  it.each([
+    'ECONNREFUSED',
+    'EAI_AGAIN',
+    'EPROTO',
+    'ERR_TLS_CERT_ALTNAME_INVALID',
+    'ERR_SSL_WRONG_VERSION_NUMBER',
+    'CERT_HAS_EXPIRED',
+    'DEPTH_ZERO_SELF_SIGNED_CERT',
+    'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  ])('names the code of a connection: %s', (code) => {
+    expect(unreachableReason(withCode(code))).toBe(`the connection failed: ${code}`)
+  })
+
+  it('names a timeout', () => {
+    expect(unreachableReason(new errors.JWKSTimeout())).toBe('it did not answer in time')
+  })
+
+  it.each(['OAUTH_INVALID_RESPONSE', 'ERR_JWKS_NO_MATCHING_KEY', 'ERR_INVALID_URL'])(
+    'is undefined for an answer that cannot be used: %s',
+    (code) => {
+      expect(unreachableReason(withCode(code))).toBeUndefined()
+    },
+  )
 })

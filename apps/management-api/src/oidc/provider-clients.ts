@@ -157,13 +157,22 @@ const authOf = (clientSecret: string | null): ClientAuth => {
   }
 }
 
-/** A reason without anything that the provider sent. */
-export const reasonOf = (error: unknown): string => {
+/** Codes of sockets, name servers and TLS. Those of `jose` and `openid-client` begin with ERR_JW and OAUTH_. */
+const CONNECTION_CODES = /^(?!ERR_)E[A-Z_]+$|^ERR_(?:TLS|SSL)_|CERT|^UNABLE_TO_/
+const TIMEOUTS = new Set(['TimeoutError', 'AbortError', 'JWKSTimeout'])
+
+/** Why a provider could not be reached, if that is the cause of an error. */
+export const unreachableReason = (error: unknown): string | undefined => {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof RefusedAddressError) return cause.message
-    if (cause.name === 'TimeoutError' || cause.name === 'AbortError') return 'it did not answer in time'
+    if (TIMEOUTS.has(cause.name)) return 'it did not answer in time'
     const { code } = cause as { code?: unknown }
-    if (typeof code === 'string' && /^E[A-Z]+$/.test(code)) return `the connection failed: ${code}`
+    if (typeof code === 'string' && CONNECTION_CODES.test(code)) return `the connection failed: ${code}`
   }
-  return 'its configuration at /.well-known/openid-configuration is not valid for this issuer'
+  return undefined
 }
+
+/** A reason without anything that the provider sent. */
+export const reasonOf = (error: unknown): string =>
+  unreachableReason(error) ??
+  'its configuration at /.well-known/openid-configuration is not valid for this issuer'
