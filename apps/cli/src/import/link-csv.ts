@@ -30,9 +30,13 @@ export const readShlink = (csv: string, options: Options): Imported<ImportedLink
     }
   })
 
-/** The names of a column in exports of Bitly, in lower case and with `_` for spaces. */
+/**
+ * The names of a column in exports of Bitly, in lower case and with `_` for spaces: first that of the console, then those
+ * of its API, and of older exports.
+ */
 const BITLY_LINK = ['link', 'bitlink', 'short_link', 'short_url', 'id']
-const BITLY_DESTINATION = ['long_url', 'destination', 'destination_url', 'original_url']
+const BITLY_CUSTOM_LINK = ['custom_link', 'custom_links', 'custom_bitlinks', 'custom_bitlink']
+const BITLY_DESTINATION = ['destination_url', 'long_url', 'destination', 'original_url']
 
 /** Reads links that Bitly exported. A custom back-half comes before the generated one. */
 export const readBitly = (csv: string, options: Options): Imported<ImportedLink> =>
@@ -45,7 +49,10 @@ export const readBitly = (csv: string, options: Options): Imported<ImportedLink>
     )
     if (/^(?:true|yes|1)$/i.test(row.archived ?? '')) throw new Unsupported('it is archived')
     const link = columnOf(row, BITLY_LINK)
-    const custom = (row.custom_bitlinks ?? '').split(/[,|;]/)[0]?.trim()
+    const custom = firstOf(row, BITLY_CUSTOM_LINK)
+      ?.replaceAll(/^\[|\]$|"/g, '')
+      .split(/[,|;]/)[0]
+      ?.trim()
     const { host, code } = partsOf(custom || link)
     return {
       destination: columnOf(row, BITLY_DESTINATION),
@@ -63,8 +70,11 @@ const partsOf = (link: string): { host: string; code: string } => {
   return { host: url.host, code }
 }
 
+const firstOf = (row: Row, names: readonly string[]): string | undefined =>
+  names.map((name) => row[name]?.trim()).find(Boolean)
+
 const columnOf = (row: Row, names: readonly string[]): string => {
-  const found = names.map((name) => row[name]?.trim()).find(Boolean)
+  const found = firstOf(row, names)
   if (found === undefined) throw new Unsupported(`it has no ${names[0]}`)
   return found
 }
