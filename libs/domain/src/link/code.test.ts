@@ -77,6 +77,14 @@ describe('visitedCode', () => {
     'summer\u201d,',
     'summer\u00a0',
     'summer!?',
+    'summer\u200b',
+    '\ufeffsummer\u2060',
+    'summer\u2026',
+    '*summer*',
+    'summer}',
+    'summer\u3002',
+    '\u201esummer\u201c',
+    'summer\\',
   ])('reads %j', (text) => expect(visitedCode(text)).toBe('summer'))
   it.each(['sum.mer', 'summer/x', 'summer%'])('leaves %j', (text) => expect(visitedCode(text)).toBe(text))
   it('leaves what is longer than any code', () => {

@@ -8,8 +8,9 @@ const GENERATED_LENGTH = 7
 /** The format of generated and chosen codes. */
 export const LINK_CODE = /^[A-Za-z0-9_-]{3,64}$/
 
-// A dot or a bracket of the sentence around a link, and white space, which programs take for a part of it.
-const AROUND_A_LINK = /^\s+|[\s.,;:!?'"\u2019\u201d\u00bb)\]>]+$/gu
+// A dot, a bracket or an ellipsis of the sentence around a link, white space and invisible characters, which programs take
+// for a part of it. No code has them.
+const AROUND_A_LINK = /^[^\w%-]+|[^\w%-]+$/g
 
 /** No code with what programs add to it is longer, and the time of the pattern grows with the square of the length. */
 const MAX_VISITED_LENGTH = 200
