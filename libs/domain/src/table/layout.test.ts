@@ -23,6 +23,7 @@ describe('a table of codes', () => {
     ['a decomposed accent', 'Co\u0301digo\nABC-1\nABC-2'],
     ['the line of Excel', 'sep=;\ncode;Value\nABC-1;1\nABC-2;2'],
     ['an exact name beside another', 'coupon,code\nSpring,ABC-1\nSpring,ABC-2'],
+    ['a header that ends with a delimiter, as all lines', 'CODE;\nABC-1;\nABC-2;'],
     ['no header', 'ABC-1\nABC-2'],
     ['no header, and lines that end with a delimiter', 'ABC-1;\nABC-2;\n'],
   ])('is read with %s', (_, text) => {
@@ -42,6 +43,8 @@ describe('a table of codes', () => {
     ['codes in one line', 'ABC-1;ABC-2;ABC-3', 'has 3 columns, separated by semicolons'],
     ['tabs without a header', 'ABC-1\t10\nABC-2\t20', 'separated by tabs'],
     ['two names for the code', 'coupon;voucher\na;b', 'has several columns for "code": coupon, voucher'],
+    ['columns that spaces separate', 'code   value\nABC-1    10', 'separated by spaces'],
+    ['a comment above the header', '# of May\ncode\nABC-1', 'the header "code" below other lines'],
     ['the exact name twice', 'code;code\na;b', 'has several columns for "code": code, code'],
   ])('is refused with %s', (_, text, problem) => {
     expect(codesIn(text)).toContain(problem)

@@ -96,7 +96,10 @@ const byHeader = (candidates: readonly Candidate[], columns: TableColumns): Foun
   }))
   const knownIn = (names: readonly (string | undefined)[]) =>
     new Set(names.filter((name) => name !== undefined)).size
-  const [best] = named.toSorted((a, b) => knownIn(b.columns) - knownIn(a.columns))
+  // Of equal ones that with more columns, so that a delimiter at the end of each line is one.
+  const [best] = named.toSorted(
+    (a, b) => knownIn(b.columns) - knownIn(a.columns) || b.columns.length - a.columns.length,
+  )
   if (!best || knownIn(best.columns) === 0) return undefined
   if (!best.columns.includes(columns.key)) {
     if (columns.fits?.(best.headers)) return undefined
@@ -143,10 +146,29 @@ const oneColumn = (candidates: readonly Candidate[], columns: TableColumns): Fou
       problem: `has ${width} columns, separated by ${by}, and its first line names none of them: add a header that names one ${namesOf(columns)}`,
     }
   }
+  const misread = headerInLines(candidates[0]?.rows ?? [], columns)
+  if (misread) return misread
   // Lines that all end with a delimiter have one column.
   const ended = candidates.find(({ rows }) => rows.length > 0 && rows.every((cells) => cells.length > 1))
   const delimiter = ended?.delimiter ?? NO_DELIMITER
   return { delimiter, hasHeader: false, headers: [], columns: [columns.key] }
+}
+
+/** Refuses lines of one column in which a header would become a value: below other lines, or with spaces between names. */
+const headerInLines = (rows: readonly string[][], columns: TableColumns): TableProblem | undefined => {
+  const lines = rows.map((cells) => cells.join(' ').trim())
+  const isName = (text: string): boolean => columnNamed(text, columns) === columns.key
+  const below = lines.find(isName)
+  if (below !== undefined)
+    return {
+      problem: `has the header "${below}" below other lines: remove them, or add the header "${columns.key}" above all`,
+    }
+  const words = lines.map((line) => line.split(/\s+/))
+  if (words[0]?.some(isName) && words.every(({ length }) => length > 1))
+    return {
+      problem: `has columns that are separated by spaces, as it seems: separate them by commas, or add the header "${columns.key}" above all`,
+    }
+  return undefined
 }
 
 const filled = (cells: readonly string[]): string[] => cells.filter((cell) => cell !== '')
