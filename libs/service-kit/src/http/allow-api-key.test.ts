@@ -123,6 +123,13 @@ describe('a request of a page that cannot set headers', () => {
   const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
   it.each([
     ['a Blob of JSON', '{"apiKey":"pub-key","a":1}', { ...json, Origin: SHOP }],
+    ...['application/octet-stream', 'text/html', 'text/json', 'application/x-ndjson'].map(
+      (type): [string, string, Record<string, string>] => [
+        `a Blob of ${type}`,
+        '{"apiKey":"pub-key","a":1}',
+        { 'Content-Type': type, Origin: SHOP },
+      ],
+    ),
     ['a form', 'apiKey=pub-key&a=1', form],
     ['a form with JSON', 'apiKey=pub-key&data=%7B%22a%22%3A1%7D', form],
     ['JSON with the type of a form', '{"apiKey":"pub-key","a":1}', form],

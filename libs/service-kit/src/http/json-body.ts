@@ -57,10 +57,6 @@ export const needsNoPreflight = ({ headers }: Pick<HttpRequest, 'headers'>): boo
   return essence === '' || essence === 'text/plain' || isForm(essence)
 }
 
-/** Whether a body is JSON that a page sends, such as `navigator.sendBeacon` with a Blob of JSON. */
-export const isJsonOfPage = ({ headers }: Pick<HttpRequest, 'headers'>): boolean =>
-  headers.origin !== undefined && JSON_TYPE.test(essenceOf(headers['content-type'] ?? ''))
-
 /** A media type without its parameters. */
 export const essenceOf = (type: string): string => type.toLowerCase().split(';', 1)[0]?.trim() ?? ''
 

@@ -13,14 +13,7 @@ import type { WorkKind } from '@waymark/domain/fairness'
 import { scopeAllows } from '@waymark/domain/key'
 import type { ApiKey, ApiKeys } from '@waymark/project-config'
 import { requireAllowedOrigin } from './cors.ts'
-import {
-  isJsonOfPage,
-  type JsonBody,
-  type JsonBodyOptions,
-  needsNoPreflight,
-  noBody,
-  readJsonBody,
-} from './json-body.ts'
+import { type JsonBody, type JsonBodyOptions, needsNoPreflight, noBody, readJsonBody } from './json-body.ts'
 import type { LimitRequests } from './rate-limit.ts'
 import type { Reply, TextReply } from './reply.ts'
 import { configVersionOf, type HttpRequest, queryOf, requireKnownQuery } from './request.ts'
@@ -82,8 +75,9 @@ export const keyRoute = <const N extends Answers>(
   const readBody = async (request: HttpRequest, { apiKey, body }: Sender): Promise<JsonBody> => {
     if (options.maxBodyBytes === undefined) return noBody
     const text = beacons && apiKey.kind === 'pub'
+    const anyType = text && isOfPage(request)
     try {
-      const read = body ?? (await readJsonBody(request, options.maxBodyBytes, { numbers, text }))
+      const read = body ?? (await readJsonBody(request, options.maxBodyBytes, { numbers, text, anyType }))
       return text && mayHoldKey(request) ? withoutKey(read) : read
     } catch (error) {
       throw options.bodyError?.(error) ?? error
@@ -219,7 +213,10 @@ const allowBeacon = async (
 }
 
 /** Whether the body of a request may hold its key. */
-const mayHoldKey = (request: HttpRequest): boolean => needsNoPreflight(request) || isJsonOfPage(request)
+const mayHoldKey = (request: HttpRequest): boolean => needsNoPreflight(request) || isOfPage(request)
+
+/** Whether a page sends a request. A Blob that it sends has any type, and nobody is there to read a refusal. */
+const isOfPage = ({ headers }: Pick<HttpRequest, 'headers'>): boolean => headers.origin !== undefined
 
 /** Removes the key from a body, so that it is not stored. */
 const withoutKey = (body: JsonBody): JsonBody => {
@@ -240,7 +237,8 @@ const readBeacon = async (request: HttpRequest, options: JsonBodyOptions): Promi
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, BEACON_DEADLINE_MS, undefined)
   })
-  const read = readJsonBody(request, MAX_BEACON_BYTES, { ...options, text: true }).catch(() => undefined)
+  const body = { ...options, text: true, anyType: isOfPage(request) }
+  const read = readJsonBody(request, MAX_BEACON_BYTES, body).catch(() => undefined)
   try {
     return await Promise.race([read, late])
   } finally {
