@@ -32,6 +32,6 @@ export type ManagementDeps = Platform & {
   shortLinkBaseUrl: string
   /** Reads the DNS records that verify domains. */
   resolveTxt: ResolveTxt
-  /** Removes stored data of an erased person and resolves to whether all of it is removed. */
-  purge: (job: ErasureJob) => Promise<boolean>
+  /** Removes stored data of an erased person and resolves to whether all of it is removed, after `deadlineMs` at most. */
+  purge: (job: ErasureJob, deadlineMs: number) => Promise<boolean>
 }

@@ -29,6 +29,8 @@ import { readProfileSearch, SEARCH_TIMEOUT_MS, searchProfiles } from './search-p
 const EXPORT_LIMITS = { perProject: 2, perTenant: 2, total: 4, what: 'exports of people', reclaims: true }
 /** How long an erasure runs within its request, in ms. */
 const PURGE_DEADLINE_MS = 5_000
+/** How long it waits before it asks again whether another process is at work on it, in ms. */
+const BUSY_PAUSE_MS = 100
 
 /** Profiles: look-up, timeline, export and erasure. */
 export const profileRoutes = ({
@@ -84,7 +86,7 @@ export const profileRoutes = ({
     const erasure = requireFound(job)
     const { erasedAt, id: erasureId, inArchive } = erasure
     await createPersonChanges(marks).announce(identitiesIn(erasure), erasure.profileIds)
-    const done = await purge(erasure)
+    const done = await purge(erasure, PURGE_DEADLINE_MS)
     // Events received after the answer belong to a new person.
     await sleep(Math.max(0, erasedAt.getTime() + 1 - clock()))
     return { status: 202, body: { id: erasureId, profileId: id, erasedAt, done, inArchive } }
@@ -106,9 +108,14 @@ export const createErasurePurge = ({
   ...stores
 }: Pick<Platform, 'db' | 'eventStore' | 'cache' | 'deleteMailCopies' | 'log'>) => {
   const purger = createPurger(stores)
-  return async (job: ErasureJob): Promise<boolean> => {
+  return async (job: ErasureJob, deadlineMs: number): Promise<boolean> => {
+    const deadline = AbortSignal.timeout(deadlineMs)
     try {
-      return await purger.purge(job, AbortSignal.timeout(PURGE_DEADLINE_MS))
+      while (!(await purger.purge(job, deadline))) {
+        if (deadline.aborted) return false
+        await sleep(BUSY_PAUSE_MS)
+      }
+      return true
     } catch (error) {
       log.warn(
         { err: error, erasure: job.id },

@@ -1,5 +1,5 @@
 import { type DemoData, demoResourceIds } from '@waymark/project-config'
-import type { ClientBase, Pool } from 'pg'
+import type { ClientBase } from 'pg'
 
 const END_LINKS = `
   UPDATE link.links SET status = 'archived', updated_at = now() WHERE id = ANY($1::uuid[]) RETURNING code`
@@ -63,14 +63,15 @@ export const deleteDemoResources = async (client: ClientBase, data: DemoData): P
   await client.query(ADD_CHANGE, [projectId])
 }
 
-/** Deletes the conversions of profiles. */
+const DELETE_CONVERSIONS = `
+  DELETE FROM ingest.conversions WHERE project_id = $1 AND profile_id IN (
+    SELECT id FROM ingest.profiles WHERE project_id = $1 AND (id = $2 OR merged_into = $2))`
+
+/** Deletes the conversions of a profile and of those that were merged into it. */
 export const deleteConversions = async (
-  pool: Pool,
+  client: ClientBase,
   projectId: string,
-  profileIds: readonly string[],
+  profileId: string,
 ): Promise<void> => {
-  await pool.query('DELETE FROM ingest.conversions WHERE project_id = $1 AND profile_id = ANY($2::uuid[])', [
-    projectId,
-    profileIds,
-  ])
+  await client.query(DELETE_CONVERSIONS, [projectId, profileId])
 }

@@ -1,6 +1,6 @@
 import { AppError } from '@waymark/contracts/app-error'
 import { getDemoData, removeDemoData } from '@waymark/contracts/http/projects'
-import { createPersonChanges, erasePeople, linkCopyKey } from '@waymark/pipeline'
+import { createPersonChanges, erasePeople, hasErasureJobs, linkCopyKey } from '@waymark/pipeline'
 import { type DemoData, findDemoData, updateDemoData } from '@waymark/project-config'
 import type { Route } from '@waymark/service-kit'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -29,13 +29,17 @@ const isPresent = (data: DemoData | undefined): boolean => data !== undefined &&
 /** Maximum duration of adding demo data, in ms. After that it counts as interrupted. */
 const ADDING_MS = 60_000
 const RETRY_AFTER_S = 5
+/** How long the data of the people is removed within the request, in ms: less than `LONG_REQUEST_DEADLINE_MS`. */
+const PURGE_DEADLINE_MS = 25_000
 
 const requireAdded = ({ completedAt, createdAt }: DemoData, now: number): void => {
-  if (completedAt === null && now - createdAt.getTime() < ADDING_MS)
-    throw new AppError('store_unavailable', 'Demo data is still being added; try again in a few seconds', {
-      retryAfterSeconds: RETRY_AFTER_S,
-    })
+  if (completedAt === null && now - createdAt.getTime() < ADDING_MS) throw busy('added')
 }
+
+const busy = (what: 'added' | 'removed'): AppError =>
+  new AppError('store_unavailable', `Demo data is still being ${what}; try again in a few seconds`, {
+    retryAfterSeconds: RETRY_AFTER_S,
+  })
 
 /** Resources are archived first, so that no process uses them when they are deleted. This is idempotent. */
 const remove = async (
@@ -47,13 +51,20 @@ const remove = async (
   await configChanges.refresh()
   for (const code of codes) await cache.delete(linkCopyKey(code))
 
-  const job = await erasePeople({ db, now: clock }, { projectId, visitorIds, userIds })
-  if (job) {
-    await createPersonChanges(marks).announce(identitiesIn(job), job.profileIds)
-    // An erasure keeps conversions because their revenue is real. That of the demo is not.
-    await deleteConversions(db.pool, projectId, job.profileIds)
-    await purge(job)
-  }
+  const job = await erasePeople(
+    { db, now: clock },
+    {
+      projectId,
+      visitorIds,
+      userIds,
+      // An erasure keeps conversions because their revenue is real. That of the demo is not.
+      confirm: (client, profileId) => deleteConversions(client, projectId, profileId),
+    },
+  )
+  if (job) await createPersonChanges(marks).announce(identitiesIn(job), job.profileIds)
+  // The job of an earlier attempt may be unfinished.
+  const isPurged = job ? await purge(job, PURGE_DEADLINE_MS) : !(await hasErasureJobs(db.pool, projectId))
+  if (!isPurged) throw busy('removed')
 
   await db.transaction((client) => deleteDemoResources(client, data))
   await updateDemoData(db, projectId, { removedAt: new Date(clock()), resources: {} })

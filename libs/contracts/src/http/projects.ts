@@ -103,8 +103,8 @@ export const removeDemoData = defineOperation({
   summary: 'Remove all demo data from the project',
   description:
     'Erases the people of the demo data, deletes its resources and archives its metering selectors. Other ' +
-    'data does not change. Without demo data nothing happens. While it is still being added the answer is ' +
-    '503.',
+    'data does not change. Without demo data nothing happens. The answer is 503 while it is still being ' +
+    'added, and while data of its people is still being removed.',
   access: { by: 'project', role: 'admin' },
   effects: ['deletion'],
   answers: { 204: { description: 'The demo data is removed' } },

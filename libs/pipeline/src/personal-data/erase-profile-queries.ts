@@ -58,18 +58,23 @@ export const eraseProfile = (
   )
 
 /**
- * Erases the people to whom ids belong, as one job.
+ * Erases the people to whom ids belong, as one job. `confirm` is called for each of them.
  * @returns `undefined` when the ids belong to no person
  */
 export const erasePeople = (
   { db, now }: EraseDeps,
-  { projectId, visitorIds, userIds }: Pick<ErasureJob, 'projectId' | 'visitorIds' | 'userIds'>,
+  {
+    projectId,
+    visitorIds,
+    userIds,
+    confirm,
+  }: Pick<ErasureJob, 'projectId' | 'visitorIds' | 'userIds'> & Pick<ToErase, 'confirm'>,
 ): Promise<Erasure | undefined> =>
   retryConflicts(() =>
     db.transaction(async (client) => {
       await lockOutRecords(client, projectId)
       const { rows } = await client.query<{ id: string }>(OWNERS, [projectId, visitorIds, userIds])
-      return eraseInTransaction(client, { projectId, profileIds: rows.map(({ id }) => id), now })
+      return eraseInTransaction(client, { projectId, profileIds: rows.map(({ id }) => id), now, confirm })
     }),
   )
 

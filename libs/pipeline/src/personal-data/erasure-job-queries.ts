@@ -22,13 +22,26 @@ type JobRow = {
 
 // Skips a job that another process has locked; its work is committed and visible once the lock is free.
 const LOCK_JOB = 'SELECT FROM ingest.erasure_jobs WHERE id = $1 FOR UPDATE SKIP LOCKED'
+const EXISTS = 'SELECT FROM ingest.erasure_jobs WHERE id = $1'
+const JOB_OF_PROJECT = 'SELECT FROM ingest.erasure_jobs WHERE project_id = $1 LIMIT 1'
 const JOBS = `SELECT id, project_id, profile_ids, visitor_ids, user_ids, erased_at FROM ingest.erasure_jobs
   ORDER BY id LIMIT 100`
 
-/** Locks a job until the end of the transaction; false when another process has it or it is done. */
-export const lockErasureJob = async (client: ClientBase, { id }: ErasureJob): Promise<boolean> => {
+/** Locks a job until the end of the transaction, unless another process has it or it is done. */
+export const lockErasureJob = async (
+  client: ClientBase,
+  { id }: ErasureJob,
+): Promise<'locked' | 'busy' | 'done'> => {
   const { rowCount } = await client.query(LOCK_JOB, [id])
-  return rowCount !== 0
+  if (rowCount !== 0) return 'locked'
+  const { rows } = await client.query(EXISTS, [id])
+  return rows.length > 0 ? 'busy' : 'done'
+}
+
+/** Whether data of erased people of a project is still to be removed. */
+export const hasErasureJobs = async (pool: Pool, projectId: string): Promise<boolean> => {
+  const { rows } = await pool.query(JOB_OF_PROJECT, [projectId])
+  return rows.length > 0
 }
 
 /** Up to 100 of the oldest unfinished jobs. */

@@ -1,5 +1,5 @@
 export { type Erasure, erasePeople, eraseProfile } from './erase-profile-queries.ts'
-export type { ErasureJob } from './erasure-job-queries.ts'
+export { type ErasureJob, hasErasureJobs } from './erasure-job-queries.ts'
 export { exportPerson, findPerson } from './export-queries.ts'
 export { type PersonalData, personalData } from './personal-data-queries.ts'
 export { createPurger } from './purge.ts'

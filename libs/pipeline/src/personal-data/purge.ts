@@ -21,21 +21,23 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
     job: ErasureJob,
     purge: NonNullable<PersonalData['purge']>,
     clickIds: string[],
-  ): Promise<number | 'busy'> =>
+  ): Promise<number | 'busy' | 'done'> =>
     deps.db.transaction(async (client) => {
-      if (!(await lockErasureJob(client, job))) return 'busy'
+      const lock = await lockErasureJob(client, job)
+      if (lock !== 'locked') return lock
       if (typeof purge !== 'string') return purge(deps, client, job)
       return runStatement(client, purge, { ...job, clickIds })
     })
 
-  /** Returns true when nothing is left, and false when it was stopped or another process has the job. */
+  /** Returns true when nothing is left, and false when it was stopped or another process is at work on the job. */
   const purge = async (job: ErasureJob, signal: AbortSignal): Promise<boolean> => {
     // Before the events are deleted, which are the only link from a person to clicks.
     const clickIds = await findClickIds(deps.eventStore, job)
     for (const { purge, cacheKeys } of data) {
       for (const key of (await cacheKeys?.(job, deps)) ?? []) await cache.delete(key)
-      for (let purged: number | 'busy' = purge ? 1 : 0; purge && purged !== 0; ) {
+      for (let purged: number | 'busy' | 'done' = purge ? 1 : 0; purge && purged !== 0; ) {
         purged = await runStep(job, purge, clickIds)
+        if (purged === 'done') return true
         if (purged === 'busy' || signal.aborted) return false
       }
     }
