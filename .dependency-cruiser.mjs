@@ -84,6 +84,8 @@ export default {
           '^libs/domain/src/[^/]+/index\\.ts$',
           '^apps/[^/]+/src/app\\.ts$',
           '^libs/testing/src/(child-process|chromium|servers|unit|used-memory)\\.ts$',
+          // It belongs to no package.
+          '^tools/test-files\\.ts$',
         ],
       },
     },

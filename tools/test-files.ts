@@ -31,6 +31,10 @@ export const EXTENDED_TESTS = [
   'apps/webhook-dispatcher/tests/receivers.test.ts',
   'apps/management-api/tests/coupons.test.ts',
   'apps/webhook-dispatcher/tests/send-deliveries.test.ts',
+  'libs/contracts/src/problem-message.test.ts',
+  'libs/domain/src/decision/bucket.test.ts',
+  'libs/domain/src/email/message-template.test.ts',
+  'libs/event-store/tests/{clickhouse,duckdb}.test.ts',
   'libs/pipeline/tests/archive-erasure.test.ts',
   'apps/ingest-gateway/tests/{sdks,sdks-browser}.test.ts',
 ]

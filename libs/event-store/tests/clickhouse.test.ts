@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { createServer } from 'node:tls'
 import { createClient } from '@clickhouse/client'
 import { eventKeyOf } from '@waymark/domain/ingestion'
-import { anEnrichedEvent, executeOnClickHouse, requireServices, services } from '@waymark/testing'
+import { anEnrichedEvent, executeOnClickHouse, extent, requireServices, services } from '@waymark/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { clickhouseDialect } from '../src/clickhouse/dialect.ts'
 import { migrateClickHouse, openClickHouseStore, SETTINGS } from '../src/clickhouse/index.ts'
@@ -32,7 +32,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
       await migrateClickHouse(options)
       return openClickHouseStore(options)
     },
-    { runs: 20 },
+    { runs: extent(5, 20) },
   )
 
   const openEmpty = async () => {

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { eventKeyOf } from '@waymark/domain/ingestion'
-import { anEnrichedEvent, PATIENCE_MS, startProcess } from '@waymark/testing'
+import { anEnrichedEvent, extent, PATIENCE_MS, startProcess } from '@waymark/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { duckdbDialect } from '../src/duckdb/dialect.ts'
 import { createDuckDBStore, openDuckDBFile, openDuckDBStore } from '../src/duckdb/index.ts'
@@ -71,7 +71,7 @@ const EVERYTHING = {
 }
 
 describe('analytics in DuckDB', () => {
-  describeEventStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: 60 })
+  describeEventStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: extent(15, 60) })
 
   it('keeps events when it is closed and opened again', async () => {
     const path = join(await folder(), 'analytics.duckdb')

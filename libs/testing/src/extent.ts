@@ -1,5 +1,5 @@
-/** Whether this is the full run (`npm run test:chaos`) or the short part that `npm test` includes. */
-const whole = process.env.CHAOS === 'whole'
-
-/** Returns the first value in the short run and the second in the full run. */
-export const extent = <T>(short: T, long: T): T => (whole ? long : short)
+/**
+ * Returns the first value in the short run (`npm test`) and the second in the full run (`npm run test:chaos`, which sets
+ * `CHAOS` to `whole`).
+ */
+export const extent = <T>(short: T, long: T): T => (process.env.CHAOS === 'whole' ? long : short)

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { type Constellation, createClient, eventually, type Json } from '@waymark/testing'
+import { type Constellation, createClient, eventually, extent, type Json } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+
+const TIMES = extent(8, 20)
 
 type Decided = { key: string; variant: string; value: unknown; reason: string; ruleId: string | null }
 
@@ -117,7 +119,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     expect(stats).toMatchObject({ control: 'control', mixed: 0 })
   })
 
-  it('applies an identify and a profile write before the response, 20 times', async () => {
+  it(`applies an identify and a profile write before the response, ${TIMES} times`, async () => {
     const key = await create(halves)
     const targeted = await create({
       ...halves,
@@ -144,7 +146,7 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
       await ok('POST', '/api/v1/identify', { visitorId, userId, traits: { plan: null } })
       expect((await sure(targeted, { userId })).reason).toBe('DEFAULT')
     }
-    for (let n = 0; n < 20; n++) await goThrough()
+    for (let n = 0; n < TIMES; n++) await goThrough()
   })
 
   it('answers each key: fallback without a rule, DISABLED when paused, ERROR when unknown', async () => {

@@ -12,7 +12,7 @@ type Profile = {
   [field: string]: unknown
 }
 
-const TIMES = extent(60, 200)
+const TIMES = extent(20, 200)
 const AT_ONCE = 20
 
 /** Identities and profiles, for the deployment that `start` begins. */

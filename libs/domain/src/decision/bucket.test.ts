@@ -20,6 +20,9 @@ const vectors = JSON.parse(
   readFileSync(new URL('../../../../docs/bucketing-vectors.json', import.meta.url), 'utf8'),
 ) as Vectors
 
+/** `npm run test:chaos` sets the variable. This package cannot import `extent`, because `@waymark/testing` imports it. */
+const SUBJECTS = process.env.CHAOS === 'whole' ? 100_000 : 20_000
+
 /** The probability of a chi-square statistic this large or larger if all cells were equally likely. */
 const uniformity = (cells: readonly number[]): number => {
   const expected = cells.reduce((sum, n) => sum + n, 0) / cells.length
@@ -68,7 +71,7 @@ describe('a bucket', () => {
   ])('is uniformly distributed: %s', (_what, name) => {
     for (const purpose of ['holdout', 'rollout:r1', 'split:r1'] as const) {
       const cells = Array.from({ length: 100 }, () => 0)
-      for (const subject of subjects(20_000, name)) {
+      for (const subject of subjects(SUBJECTS, name)) {
         const cell = Math.floor(bucketOf('salt', 'key', purpose, subject) / 100)
         cells[cell] = (cells[cell] ?? 0) + 1
       }
@@ -85,7 +88,7 @@ describe('a bucket', () => {
   ])('is independent of the one %s', (_what, one, other) => {
     // Together they fall into a grid of 10 by 10 cells, all equally often.
     const cells = Array.from({ length: 100 }, () => 0)
-    for (const subject of subjects(20_000, (n) => `visitor-${n}`)) {
+    for (const subject of subjects(SUBJECTS, (n) => `visitor-${n}`)) {
       const row = Math.floor(bucketOf(...one, subject) / 1_000)
       const column = Math.floor(bucketOf(...other, subject) / 1_000)
       cells[row * 10 + column] = (cells[row * 10 + column] ?? 0) + 1
