@@ -1,5 +1,6 @@
 import path from 'node:path'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { CHROMIUM } from './libs/testing/src/find-chromium.ts'
 import { dockerAnswers, filesThatNeedContainers } from './libs/testing/src/needs-containers.ts'
 import { TimedSequencer } from './libs/testing/src/timed-sequencer.ts'
 import {
@@ -33,7 +34,10 @@ export default defineConfig({
   test: {
     reporters: [
       'default',
-      ['./libs/testing/src/summary-reporter.ts', { leftOut, timingsFolder: import.meta.dirname }],
+      [
+        './libs/testing/src/summary-reporter.ts',
+        { leftOut, hasChromium: CHROMIUM !== undefined, timingsFolder: import.meta.dirname },
+      ],
     ],
     sequence: { sequencer: TimedSequencer },
     projects: [

@@ -1,10 +1,7 @@
-import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
+import { CHROMIUM } from './find-chromium.ts'
 
-/** The Chromium of this machine; undefined if there is none. */
-export const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(
-  (file) => existsSync(file),
-)
+export { CHROMIUM }
 
 /** Options for a Chromium that connects only to the tested server. */
 const CHROMIUM_FLAGS = [

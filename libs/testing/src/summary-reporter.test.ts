@@ -25,20 +25,20 @@ const aModule = (
     children: { allTests: () => results.map((result) => ({ result: () => result })) },
   }) as unknown as TestModule
 
-type Run = { leftOut?: string[]; project?: string }
+type Run = { leftOut?: string[]; hasChromium?: boolean; project?: string }
 
 /** What a run prints: everything, its last line and the one before it. */
 const outputOf = (
   modules: TestModule[],
   errors: unknown[] = [],
-  { leftOut = [], project = 'integration' }: Run = {},
+  { leftOut = [], hasChromium = true, project = 'integration' }: Run = {},
 ): { all: string; beforeLast: string | undefined; last: string | undefined } => {
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   // The reporter of this run counts in another file.
   vi.stubEnv('TEST_COUNTS_FILE', undefined)
   vi.stubEnv('TEST_PROJECT', project)
   try {
-    const reporter = new SummaryReporter({ leftOut })
+    const reporter = new SummaryReporter({ leftOut, hasChromium })
     reporter.onInit({ projects: [{ name: project }] } as unknown as Vitest)
     for (const module of modules) {
       reporter.onTestModuleStart(module)
@@ -76,6 +76,17 @@ it('prints before them what was skipped without Docker, and how to run it', () =
     /^Docker does not answer: 0 test files and 3 tests of other files were left out, .*`npm test`\.\n$/,
   )
   expect(last).toBe('1 passed, 0 failed, 4 skipped\n')
+})
+
+it('prints what was skipped without Chromium, and how to run it', () => {
+  const inBrowser = aModule(undefined, [{ state: 'skipped' }, { state: 'skipped' }], { project: 'browser' })
+  const modules = [inBrowser, aModule({}, [{ state: 'skipped' }, { state: 'passed' }])]
+  const { beforeLast, last } = outputOf(modules, [], { hasChromium: false })
+  expect(beforeLast).toMatch(
+    /^Chromium is not installed: 2 tests in a browser were left out\. .*`npm test`\.\n$/,
+  )
+  expect(last).toBe('1 passed, 0 failed, 3 skipped\n')
+  expect(outputOf(modules).all).not.toContain('Chromium')
 })
 
 it('counts skipped files of the project', () => {

@@ -14,13 +14,15 @@ type Span = { startMs: number; endMs: number }
 type Options = {
   /** Files of the project `integration` that are not run because Docker does not answer. */
   leftOut?: readonly string[]
+  /** Whether the tests of the project `browser` can run. Default: true. */
+  hasChromium?: boolean
   /** The folder of `test-timings.json`. Default: the file is not written. */
   timingsFolder?: string
 }
 
 /**
  * Ends a run with the time that files and projects took, and with one line that a script can parse: `12 passed, 0 failed,
- * 1 skipped`. The line before it lists what was skipped without Docker. Ends a run that hangs as failed, and names the
+ * 1 skipped`. The lines before it say what was skipped without Docker and without Chromium. Ends a run that hangs as failed, and names the
  * running tests.
  */
 export default class SummaryReporter implements Reporter {
@@ -31,10 +33,12 @@ export default class SummaryReporter implements Reporter {
   #hung: NodeJS.Timeout | undefined
   readonly #onTerminate = () => this.#giveUp('The run was ended by SIGTERM.')
   readonly #leftOut: readonly string[]
+  readonly #hasChromium: boolean
   readonly #timingsFolder: string | undefined
 
-  constructor({ leftOut = [], timingsFolder }: Options = {}) {
+  constructor({ leftOut = [], hasChromium = true, timingsFolder }: Options = {}) {
     this.#leftOut = leftOut
+    this.#hasChromium = hasChromium
     this.#timingsFolder = timingsFolder
   }
 
@@ -79,6 +83,7 @@ export default class SummaryReporter implements Reporter {
     const chaos = modules.filter(({ project }) => project.name === 'chaos')
     if (chaos.length > 0) print('Fault tests that ran:', chaos.map(resultOf))
     const runsIntegration = this.#vitest?.projects.some(({ name }) => name === 'integration') ?? false
+    if (!this.#hasChromium) nameBrowserTests(modules)
     nameLeftOut(modules, runsIntegration ? this.#leftOut.length : 0)
     summarise(modules, broken)
     rmSync(this.#countsFile, { force: true })
@@ -173,16 +178,27 @@ const resultOf = (module: TestModule): string => {
   return `${module.relativeModuleId}: ${count('passed')} passed, ${count('failed')} failed, ${count('skipped')} skipped`
 }
 
-/** Without Docker, the tests on real servers are not run. This must not look like a full run. */
-const nameLeftOut = (modules: readonly TestModule[], files: number): void => {
-  const skipped = modules
-    .filter(({ project }) => project.getProvidedContext().services === null)
+const skippedIn = (modules: readonly TestModule[]): number =>
+  modules
     .flatMap((module) => [...module.children.allTests()])
     .filter((test) => {
       const result = test.result()
       // A note gives the reason why a test skipped itself.
       return result.state === 'skipped' && result.note === undefined
     }).length
+
+const nameBrowserTests = (modules: readonly TestModule[]): void => {
+  const skipped = skippedIn(modules.filter(({ project }) => project.name === 'browser'))
+  if (skipped === 0) return
+  process.stdout.write(
+    `Chromium is not installed: ${skipped} tests in a browser were left out. To run them, install Chromium ` +
+      '(`apt-get install chromium`) and repeat `npm test`.\n',
+  )
+}
+
+/** Without Docker, the tests on real servers are not run. This must not look like a full run. */
+const nameLeftOut = (modules: readonly TestModule[], files: number): void => {
+  const skipped = skippedIn(modules.filter(({ project }) => project.getProvidedContext().services === null))
   if (files + skipped === 0) return
   process.stdout.write(
     `Docker does not answer: ${files} test files and ${skipped} tests of other files were left out, those on Kafka, ` +
