@@ -1,4 +1,4 @@
-import { services } from '@waymark/testing'
+import { eventually, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { quotaLock } from '../src/quotas.ts'
 import { type Browser, type Management, startManagement } from './start-management.ts'
@@ -19,13 +19,25 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
     const response = await owner.request(method, `/api/projects/${projectId}/${path}`, body)
     return { status: response.status, body: (await response.json()) as { id: string; data: unknown[] } }
   }
-  /** Runs `work` while another transaction holds the lock that a statement needs. */
+  /** Whether a transaction waits for a lock, and has lasted longer than Prisma allows (3 s). */
+  const EXPIRED = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+    AND clock_timestamp() - xact_start > interval '3.5 seconds'`
+  /** Runs `work` while another transaction holds the lock that a statement needs, until the time of `work` is over. */
   const whileLocked = async <T>(lock: string, value: string, work: () => Promise<T>): Promise<T> => {
     const client = await management.db.pool.connect()
+    let ended = false
     try {
       await client.query('BEGIN')
       await client.query(lock, [value])
-      return await work()
+      const result = work().finally(() => {
+        ended = true
+      })
+      await eventually(
+        'its transaction has expired',
+        async () => ended || (await management.db.pool.query(EXPIRED)).rowCount === 1,
+      )
+      await client.query('ROLLBACK')
+      return await result
     } finally {
       await client.query('ROLLBACK')
       client.release()
@@ -39,7 +51,6 @@ describe.skipIf(!services)('a write that waits for a lock', () => {
   ] as const)('answers 503 and creates nothing once the lock is released: %s', async (path, quota, body) => {
     const lock = quotaLock(projectId, quota)
     expect(await whileLocked(QUOTA, lock, () => ask('POST', path, body))).toMatchObject({ status: 503 })
-    // It gets the lock after the previous transaction, if that still waits.
     expect((await ask('POST', path, body)).status).toBe(201)
     expect((await ask('GET', path)).body.data).toHaveLength(1)
   })

@@ -22,11 +22,12 @@ const selectorId = '01900000-0000-7000-8000-00000000005e'
 describe.skipIf(!services)('the stored data of a project', () => {
   let world: World
   let writeEvents: ReturnType<typeof createEventWriter>
-  beforeAll(async () => {
+  const open = async (): Promise<void> => {
     world = await startWorld()
     const { db, eventStore, projectConfigs } = world.platform
     writeEvents = createEventWriter({ db, eventStore, projectConfigs })
-  })
+  }
+  beforeAll(open)
   afterAll(() => world?.stop())
 
   const manage: World['manage'] = (...args) => world.manage(...args)
@@ -354,6 +355,11 @@ describe.skipIf(!services)('the stored data of a project', () => {
   })
 
   describe('a list', () => {
+    // A new project: each is read to its end by pages of one record.
+    beforeAll(async () => {
+      await world.stop()
+      await open()
+    })
     const visitorId = randomUUID()
     const schema = { properties: {} }
     let definition = ''
