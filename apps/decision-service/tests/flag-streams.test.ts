@@ -156,6 +156,7 @@ describe.skipIf(!services)('streams of changed flags', () => {
   })
 
   it('pass a proxy that buffers answers by default', async () => {
+    // A proxy does not say which port it has.
     const port = await freePort()
     const proxy = await startNginx(`
       pid /tmp/nginx-${port}.pid;

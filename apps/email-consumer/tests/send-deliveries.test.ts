@@ -1,7 +1,7 @@
 import type { RetryPlan } from '@waymark/domain/email'
 import { createAllowedSenders } from '@waymark/pipeline'
 import { createMessageRenderer } from '@waymark/service-kit'
-import { createMemoryLog, eventually, freePort, services } from '@waymark/testing'
+import { CLOSED_PORT, createMemoryLog, eventually, freePort, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDeliveryQueue } from '../src/delivery-queue-queries.ts'
@@ -337,6 +337,7 @@ describe.skipIf(!services)('sending deliveries', () => {
   })
 
   it('retries while the server is unavailable, and fails after the retry period', async () => {
+    // A server starts at it later.
     const port = await freePort()
     const triggerId = await harness.newTrigger()
     await harness.enqueue(triggerId, addresses(3))
@@ -355,7 +356,7 @@ describe.skipIf(!services)('sending deliveries', () => {
 
     const late = await harness.newTrigger()
     await harness.enqueue(late, ['ann@example.com'], { queuedAt: new Date(Date.now() - PLAN.giveUpAfterMs) })
-    await openSender(`smtp://127.0.0.1:${await freePort()}`).send()
+    await openSender(`smtp://127.0.0.1:${CLOSED_PORT}`).send()
     expect(await harness.rows(late)).toMatchObject([{ status: 'failed', attempts: 1 }])
   })
 

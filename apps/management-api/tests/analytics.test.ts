@@ -25,7 +25,7 @@ import { propertyNameOf } from '@waymark/domain/analytics'
 import type { EventStore } from '@waymark/event-store'
 import { openClickHouseStore } from '@waymark/event-store/clickhouse'
 import { createDuckDBStore, type DuckDBFile, openDuckDBFile } from '@waymark/event-store/duckdb'
-import { anEnrichedEvent, freePort, services } from '@waymark/testing'
+import { anEnrichedEvent, CLOSED_PORT, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 import { type Json, startWorld, type World } from './world.ts'
@@ -432,7 +432,7 @@ describe.skipIf(!services)('queries while the event store is unavailable', () =>
   let store: EventStore
   beforeAll(async () => {
     store = openClickHouseStore({
-      url: `http://localhost:${await freePort()}`,
+      url: `http://localhost:${CLOSED_PORT}`,
       database: 'waymark',
       queryTimeoutMs: 10_000,
       queryMemoryBytes: 512 * 1024 * 1024,

@@ -55,6 +55,7 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
       env: {
         PATH: process.env.PATH,
         WAYMARK_DATA_DIR: dataDir,
+        // It writes its own address into files, so it must know its port before it listens.
         PORT: `${await freePort()}`,
         METRICS_PORT: '0',
       },

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { eventually, freePort, startProcess } from '@waymark/testing'
@@ -16,6 +16,7 @@ describe('the output of a start', () => {
   })
   afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
+  // It writes its own address into files, so it must know its port before it listens.
   const start = (port: number, metricsPort = 0) => {
     const started = startProcess(process.execPath, [MAIN], {
       env: {
@@ -28,6 +29,11 @@ describe('the output of a start', () => {
     })
     onTestFinished(() => started.kill())
     return started
+  }
+  const takePort = async () => {
+    const other = createServer().listen(0)
+    await once(other, 'listening')
+    return { other, port: (other.address() as AddressInfo).port }
   }
   const greetingOf = async (port: number): Promise<string> => {
     const { child, stdout, output, ended } = start(port)
@@ -54,18 +60,16 @@ describe('the output of a start', () => {
   })
 
   it('shows the URL of metrics, or one line with the reason why there is none', async () => {
-    const metricsPort = await freePort()
-    const first = start(await freePort(), metricsPort)
+    const first = start(await freePort())
     await eventually('it greets', () => first.stdout().includes('Waymark answers on'))
-    expect(first.stdout()).toContain(`http://localhost:${metricsPort}/metrics\n`)
-    const figures = await fetch(`http://localhost:${metricsPort}/metrics`)
+    const [url = ''] = /http:\S+\/metrics(?=\n)/.exec(first.stdout()) ?? []
+    const figures = await fetch(url)
     expect(figures.status).toBe(200)
     first.child.kill('SIGTERM')
     await first.ended
 
-    const other = createServer().listen(metricsPort)
-    await once(other, 'listening')
-    onTestFinished(async () => void other.close())
+    const { other, port: metricsPort } = await takePort()
+    onTestFinished(() => void other.close())
     const second = start(await freePort(), metricsPort)
     await eventually('it greets', () => second.stdout().includes('Waymark answers on'))
     second.child.kill('SIGTERM')
@@ -94,9 +98,7 @@ describe('the output of a start', () => {
   })
 
   it('is one line when the port is taken', async () => {
-    const port = await freePort()
-    const other = createServer().listen(port)
-    await once(other, 'listening')
+    const { other, port } = await takePort()
     const { stdout, stderr, ended } = start(port)
     expect(await ended).toBe(1)
     expect(stdout()).toBe('')

@@ -92,6 +92,7 @@ describe('a receiver of the documentation', () => {
   })
 
   const start = async (command: string, args: readonly string[]) => {
+    // The examples listen at the given port and print nothing.
     const port = await freePort()
     const secret = generateWebhookSecret()
     const env = { PATH: process.env.PATH, PORT: `${port}`, WEBHOOK_SECRET: secret }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import {
+  CLOSED_PORT,
   createMemoryLog,
   eventually,
-  freePort,
   requireServices,
   services,
   startTcpProxy,
@@ -54,7 +54,7 @@ describe('the cache in Redis during an outage', () => {
     const log = createMemoryLog()
     let failures = 0
     const onFailure = (): void => void failures++
-    const cache = createRedisCache({ url: `redis://localhost:${await freePort()}`, onFailure }, log)
+    const cache = createRedisCache({ url: `redis://localhost:${CLOSED_PORT}`, onFailure }, log)
     await cache.set('key', 'value', 1_000)
     expect(await cache.get('key')).toBeUndefined()
     await cache.delete('key')

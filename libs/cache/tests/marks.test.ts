@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import {
+  CLOSED_PORT,
   createMemoryLog,
   eventually,
-  freePort,
   requireServices,
   services,
   startTcpProxy,
@@ -62,7 +62,7 @@ describe.skipIf(!services)('marks in Redis', () => {
 
 describe('marks in Redis during an outage', () => {
   it('cannot be read, and can be set', async () => {
-    const marks = createRedisMarks({ url: `redis://localhost:${await freePort()}` }, createMemoryLog())
+    const marks = createRedisMarks({ url: `redis://localhost:${CLOSED_PORT}` }, createMemoryLog())
     await marks.set(['a'], 'x', 1_000)
     expect(await marks.read(['a'])).toBeUndefined()
     await marks.close()

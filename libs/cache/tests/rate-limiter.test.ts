@@ -1,8 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import {
+  CLOSED_PORT,
   createMemoryLog,
   eventually,
-  freePort,
   pauseServer,
   requireServices,
   services,
@@ -135,7 +135,7 @@ const limiters = [
 describe.each(limiters)('%s without Redis', (_name, create) => {
   it('counts locally from the first use, and logs once', async () => {
     const log = createMemoryLog()
-    const counter = openRedisCounter({ url: `redis://localhost:${await freePort()}` }, log)
+    const counter = openRedisCounter({ url: `redis://localhost:${CLOSED_PORT}` }, log)
     const limiter = create(counter)
     const use = aUse(30)
     expect(await allowedOf(times(100, () => limiter.consume(use)))).toBe(30)

@@ -202,6 +202,7 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
 
 describe.skipIf(!services)('Kafka behind a network that breaks every connection briefly', () => {
   it('has no connection after a consumer has stopped', async () => {
+    // The proxy and the broker must know each other's port before the broker starts.
     const port = await freePort()
     const proxy = await startTcpProxy(`tcp://localhost:${port}`)
     onTestFinished(() => proxy.stop())

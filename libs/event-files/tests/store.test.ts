@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { freePort, hasS3Server, type S3Server, startS3Server } from '@waymark/testing'
+import { CLOSED_PORT, hasS3Server, type S3Server, startS3Server } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createDirectoryStore, type FileStore, openS3Store } from '../src/index.ts'
 
@@ -160,7 +160,7 @@ describe.skipIf(!hasS3Server)('a store in a bucket', () => {
   it('fails with another secret, and while the server is unavailable', async () => {
     const refused = await open({ secretAccessKey: 'other' })
     await expect(refused.put('a', pieces(1, 1), never)).rejects.toThrow()
-    const away = await open({ endpoint: `http://127.0.0.1:${await freePort()}` })
+    const away = await open({ endpoint: `http://127.0.0.1:${CLOSED_PORT}` })
     await expect(away.put('a', pieces(1, 1), never)).rejects.toThrow()
     await expect(away.read('a')).rejects.toThrow()
   })

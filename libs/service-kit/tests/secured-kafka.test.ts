@@ -28,6 +28,7 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
 
   beforeAll(async () => {
     certificate = await makeCertificate()
+    // A broker advertises its address, so the port must be known before the start.
     const port = await freePort()
     container = await newContainer(images.kafka)
       .withEnvironment({

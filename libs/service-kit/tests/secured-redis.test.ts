@@ -47,6 +47,7 @@ const startServers = (script: string, ports: number[], files: Record<string, str
     .withStartupTimeout(CONTAINER_START_MS)
     .start()
 
+// Sentinels and the nodes of a cluster name addresses to clients, so all ports are those of this machine.
 const up = (port: number, flags = '') =>
   `until redis-cli -p ${port} ${flags} ping | grep -q PONG; do sleep 0.1; done`
 

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { createInterface } from 'node:readline'
-import { type CollectedSpan, eventually, freePort, startCollector, startProcess } from '@waymark/testing'
+import { CLOSED_PORT, type CollectedSpan, eventually, startCollector, startProcess } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
 type Line = { msg: string; port?: number; traceId?: string; spanId?: string; requestId?: string }
@@ -118,7 +118,7 @@ describe('a traced process', () => {
   })
 
   it.each([
-    ['refuses', async () => `http://127.0.0.1:${await freePort()}`],
+    ['refuses', async () => `http://127.0.0.1:${CLOSED_PORT}`],
     [
       'hangs',
       async () => {

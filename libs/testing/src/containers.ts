@@ -186,6 +186,7 @@ export const startKafkaCluster = async (): Promise<{
   const nameOf = (id: number) => `kafka-${id}-${network.getId().slice(0, 8)}`
   const started = await startTogether(
     ...ids.map(async (id) => {
+      // A broker advertises its address, so the port must be known before the start.
       const port = await freePort()
       const container = await newContainer(images.kafka)
         .withNetwork(network)

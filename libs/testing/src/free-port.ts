@@ -22,6 +22,9 @@ const isFree = async (port: number): Promise<boolean> => {
   return true
 }
 
+/** A port at which nothing listens: that of a protocol (RJE) that no system serves. `fetch` does not refuse it. */
+export const CLOSED_PORT = 5
+
 /** A TCP port that was free a moment ago, and that no other call in the test processes that run now has returned. */
 export const freePort = async (): Promise<number> => {
   for (;;) {

@@ -28,6 +28,7 @@ export const startS3Server = async (): Promise<S3Server> => {
   const directory = await mkdtemp(path.join(tmpdir(), 's3-'))
   const folder = path.join(directory, bucket)
   await mkdir(folder)
+  // It does not say which port it has.
   const address = `127.0.0.1:${await freePort()}`
   const server = startProcess(
     PROGRAM,

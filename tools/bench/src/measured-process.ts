@@ -37,6 +37,7 @@ export const startMeasured = async (
   { entry, env }: { entry: string; env: Record<string, string> },
   { profileTo }: { profileTo?: string | undefined } = {},
 ): Promise<Measured> => {
+  // Its log, which names the port that it has chosen, is off.
   const port = await freePort()
   const profiling = profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileTo}`]
   const command = [process.execPath, ...NODE_OPTIONS, ...profiling, path.join(ROOT, entry)]

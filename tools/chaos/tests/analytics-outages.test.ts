@@ -34,6 +34,7 @@ describe.skipIf(!services)('the event store of a cluster under load', () => {
 
   beforeAll(async () => {
     disk = await createSmallDisk(extent(300, 1_000))
+    // The port stays the same when the container restarts.
     clickhouse = await startClickHouse({ port: await freePort(), volume: disk.volume })
     proxy = await startTcpProxy(clickhouse.url)
     const clickhouseUrl = new URL(clickhouse.url)

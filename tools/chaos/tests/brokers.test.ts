@@ -73,6 +73,7 @@ describe.skipIf(!services)('a broker behind an unreliable network', () => {
   let fleet: Fleet
   let gateway: Replica
   beforeAll(async () => {
+    // The proxy and the broker must know each other's port before the broker starts.
     const port = await freePort()
     proxy = await startTcpProxy(`tcp://localhost:${port}`)
     kafka = await startKafka({ port, advertisedPort: proxy.port })

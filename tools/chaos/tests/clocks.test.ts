@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { docker, eventually, extent, freePort, requireServices, services, startKafka } from '@waymark/testing'
+import { docker, eventually, extent, requireServices, services, startKafka } from '@waymark/testing'
 import { afterAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
 import { REVOKED_MS } from './durations.ts'
@@ -17,7 +17,7 @@ describe.skipIf(!services)('clocks', () => {
     for (const stop of stops.toReversed()) await stop()
   })
   const setUp = async (jumpMs: number) => {
-    const kafka = await startKafka({ port: await freePort() })
+    const kafka = await startKafka()
     stops.push(() => kafka.container.stop({ timeout: 0 }))
     const fleet = await createFleet(
       { ...requireServices(), kafkaBrokers: kafka.brokers },

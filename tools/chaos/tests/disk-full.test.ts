@@ -38,6 +38,7 @@ describe.skipIf(!services)('a disk that is full', () => {
   it('of PostgreSQL: 202 or 503, and nothing is lost', async () => {
     // Larger than what the load and the write-ahead log take, or the disk remains full without the filler.
     const disk = await makeDisk(2_000)
+    // The port stays the same when the container restarts.
     const postgres = await startPostgres({ port: await freePort(), volume: disk.volume })
     stops.push(() => postgres.container.stop({ timeout: 0 }))
     await startAgain(postgres.container)
@@ -71,6 +72,7 @@ describe.skipIf(!services)('a disk that is full', () => {
 
   it('of Kafka: 202 by the spool or 503, and nothing is lost', async () => {
     const disk = await makeDisk(200)
+    // The port stays the same when the container restarts.
     const kafka = await startKafka({ port: await freePort(), volume: disk.volume })
     stops.push(() => kafka.container.stop({ timeout: 0 }))
     await startAgain(kafka.container)

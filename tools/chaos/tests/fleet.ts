@@ -60,6 +60,7 @@ export const createFleet = async (
 
   /** Starts a process of an app. `env` overrides the shared environment. `from` is the folder of another version. */
   const start = async (app: AppName, env: Record<string, string> = {}, from?: string): Promise<Replica> => {
+    // Restarts keep the port, which the requests of a load use.
     const port = await freePort()
     const launch = (): Promise<AppProcess> =>
       startApp(`apps/${app}/src/main.ts`, port, { ...world.env, ...env }, from)

@@ -24,6 +24,7 @@ describe.skipIf(!services)('a PostgreSQL that hangs', () => {
   let postgres: Awaited<ReturnType<typeof startPostgres>>
 
   beforeAll(async () => {
+    // The port stays the same when the container restarts.
     postgres = await startPostgres({ port: await freePort() })
     fleet = await createFleet({ ...requireServices(), postgresUrl: postgres.url })
     const [gateway, decisions, redirector] = await Promise.all([

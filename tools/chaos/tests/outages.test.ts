@@ -27,6 +27,7 @@ describe.skipIf(!services)('a server that fails under load', () => {
   const stopAll: (() => Promise<unknown>)[] = []
 
   beforeAll(async () => {
+    // The port stays the same when a container restarts.
     const [kafka, postgres, redis] = await startTogether(
       startKafka(),
       startPostgres({ port: await freePort() }),

@@ -162,6 +162,7 @@ describe.skipIf(!services).each(SERVICES)('a rolling update of $app behind a pro
   it('fails no request', { timeout: 420_000 }, async () => {
     const { database, apiKey, nextCall, env } = await prepare(asked)
     onTestFinished(() => database.drop())
+    // A proxy does not say which port it has.
     const proxyPort = await freePort()
     const startReplica = startReplicaOf(app, { ...env, DRAIN_MS: `${DRAIN_MS}` })
     let replicas = await Promise.all([startReplica(), startReplica()])

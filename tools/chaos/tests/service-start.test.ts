@@ -4,12 +4,13 @@ import {
   createTestDatabase,
   endApp,
   eventually,
-  freePort,
+  portIn,
   ROOT,
   requireServices,
   services,
   startApp,
   startProcess,
+  type TestProcess,
 } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
@@ -40,18 +41,20 @@ const cpuMsOf = async (pid: number): Promise<number> => {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS
 }
 
+const portOf = (started: TestProcess): Promise<number> =>
+  eventually('it listens', () => portIn(started.stdout()) || undefined)
+
 describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a start of %s', (app) => {
   const entry = `apps/${app}/src/main.ts`
 
   it.skipIf(process.platform !== 'linux')('after a SIGKILL waits for nothing but the processor', async () => {
     const database = await createTestDatabase()
     onTestFinished(() => database.drop())
-    const port = await freePort()
-    let started = await startApp(entry, port, environment(database.url))
+    let started = await startApp(entry, 0, environment(database.url))
     onTestFinished(() => started.kill())
     await endApp(started, 'SIGKILL')
     const begunAt = performance.now()
-    started = await startApp(entry, port, environment(database.url))
+    started = await startApp(entry, 0, environment(database.url))
     const tookMs = performance.now() - begunAt
     const cpuMs = await cpuMsOf(started.child.pid ?? 0)
     process.stdout.write(
@@ -63,13 +66,13 @@ describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a star
   it('waits for migrations longer than for the database, alive but not ready', async () => {
     const database = await createTestDatabase({ empty: true })
     onTestFinished(() => database.drop())
-    const port = await freePort()
     const env = { PATH: process.env.PATH, ...environment(database.url), LOG_LEVEL: 'info' }
     const begunAt = performance.now()
     const waiting = startProcess(process.execPath, [`${ROOT}/${entry}`], {
-      env: { ...env, PORT: `${port}`, METRICS_PORT: '0', DATABASE_WAIT_MS: `${WAIT_MS}` },
+      env: { ...env, PORT: '0', METRICS_PORT: '0', DATABASE_WAIT_MS: `${WAIT_MS}` },
     })
     onTestFinished(() => waiting.kill())
+    const port = await portOf(waiting)
     const statusOf = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
     await eventually('it is alive', async () => (await statusOf('/healthz')) === 200)
     await eventually('it has waited for longer', () => performance.now() - begunAt > 3 * WAIT_MS + 5_000)
@@ -86,17 +89,17 @@ describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a star
   it('can be stopped while it waits', async () => {
     const database = await createTestDatabase({ empty: true })
     onTestFinished(() => database.drop())
-    const port = await freePort()
     const waiting = startProcess(process.execPath, [`${ROOT}/${entry}`], {
       env: {
         PATH: process.env.PATH,
-        PORT: `${port}`,
+        PORT: '0',
         METRICS_PORT: '0',
         DATABASE_WAIT_MS: `${WAIT_MS}`,
         ...environment(database.url),
       },
     })
     onTestFinished(() => waiting.kill())
+    const port = await portOf(waiting)
     await eventually('it is alive', async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok)
     waiting.child.kill('SIGTERM')
     expect(await waiting.ended).toBe(1)

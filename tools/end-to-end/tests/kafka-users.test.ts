@@ -60,6 +60,7 @@ const login = ['admin', ...users.map(({ metadata }) => metadata.name)]
 
 /** A broker that lets users do only what they have privileges for. */
 const startSecuredKafka = async () => {
+  // A broker advertises its address, so the port must be known before the start.
   const port = await freePort()
   return startKafka({
     port,
