@@ -85,3 +85,15 @@ describe('a started process', () => {
     await expect(startProcess('no-such-command', []).ended).rejects.toThrow('ENOENT')
   })
 })
+
+it('passes on the compile cache, and no other variable', async () => {
+  const printed = async (env: NodeJS.ProcessEnv) => {
+    const { ended, stdout } = startProcess(process.execPath, ['-p', 'JSON.stringify(process.env)'], { env })
+    await ended
+    return JSON.parse(stdout()) as NodeJS.ProcessEnv
+  }
+  const { NODE_COMPILE_CACHE } = process.env
+  expect(NODE_COMPILE_CACHE).toBeTypeOf('string')
+  expect(await printed({ A: '1' })).toEqual({ A: '1', NODE_COMPILE_CACHE })
+  expect(await printed({ NODE_COMPILE_CACHE: '' })).toEqual({ NODE_COMPILE_CACHE: '' })
+})

@@ -48,17 +48,28 @@ const guard = (pid: number): { release(): void } => {
   return { release: () => void shell.kill('SIGKILL') }
 }
 
+/** The environment with the compile cache of this process, which halves the time that a program of Node takes to start. */
+const withCompileCache = (env: NodeJS.ProcessEnv | undefined): NodeJS.ProcessEnv | undefined => {
+  const { NODE_COMPILE_CACHE } = process.env
+  return env && NODE_COMPILE_CACHE ? { NODE_COMPILE_CACHE, ...env } : env
+}
+
 /**
  * Starts a process in its own process group, with piped output. The group is killed when its leader or this process ends.
- * POSIX only.
+ * `env` replaces the environment of this process, except for the compile cache. POSIX only.
  */
 export const startProcess = (
   command: string,
   args: readonly string[],
-  { keepInputOpen = false, keepGroup = false, ...options }: Options = {},
+  { keepInputOpen = false, keepGroup = false, env, ...options }: Options = {},
 ): TestProcess => {
   count('processes')
-  const child = spawn(command, args, { ...options, detached: true, stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(command, args, {
+    ...options,
+    env: withCompileCache(env),
+    detached: true,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  })
   const { pid } = child
   if (pid !== undefined) {
     const { release } = guard(pid)
