@@ -5,6 +5,7 @@ import { MAX_EVENTS_PER_REQUEST } from '@waymark/contracts/http/track-request'
 import type { AddCommands } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
+import { parseEventJson } from '../parse-json.ts'
 import { readServerEvents } from '../server-events.ts'
 
 type TailOptions = { event?: string; visitor?: string; user?: string; count?: string }
@@ -136,7 +137,7 @@ const propertyOf = (text: string): [string, unknown] => {
   if (at < 1) throw new CliError(`--property must be name=value, not ${text}`)
   const value = text.slice(at + 1)
   try {
-    return [text.slice(0, at), JSON.parse(value)]
+    return [text.slice(0, at), parseEventJson(value)]
   } catch {
     return [text.slice(0, at), value]
   }
@@ -158,7 +159,7 @@ const readText = (file: string): Promise<string> =>
 
 const requireJson = (text: string, where: string): unknown => {
   try {
-    return JSON.parse(text)
+    return parseEventJson(text)
   } catch {
     throw new CliError(`${where} is not JSON: ${text.slice(0, 100)}`)
   }

@@ -15,6 +15,7 @@ import { type Imported, isObject, type JsonObject, type Refused, Unsupported } f
 import { readLaunchDarkly } from '../import/launchdarkly.ts'
 import { type ImportedLink, readBitly, readShlink } from '../import/link-csv.ts'
 import { readUnleash } from '../import/unleash.ts'
+import { parseEventJson } from '../parse-json.ts'
 
 type FlagOptions = {
   from: 'launchdarkly' | 'unleash'
@@ -196,7 +197,7 @@ const importEvents = async (context: Context, file: string, options: EventOption
 
 const parseLine = (line: string): JsonObject => {
   try {
-    const value: unknown = JSON.parse(line)
+    const value = parseEventJson(line)
     if (isObject(value)) return value
   } catch {
     // It is refused like a line that is no object.

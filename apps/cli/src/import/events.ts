@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { isObject, type JsonObject, objectsIn, textIn, Unsupported } from './imported.ts'
+import { minorUnitDigits } from '@waymark/contracts/currency'
+import { idTextIn, isObject, type JsonObject, objectsIn, textIn, Unsupported } from './imported.ts'
 
 /** A message of Segment's protocol, which history is sent in. */
 export type ImportedMessage = {
@@ -49,7 +50,7 @@ export const readMixpanel = (event: JsonObject): ImportedMessage => {
   }
   const merge = MIXPANEL_MERGES[name]
   if (merge) {
-    const [previousId, userId] = merge.map((field) => textIn(properties[field]))
+    const [previousId, userId] = merge.map((field) => idTextIn(properties[field]))
     if (!previousId || !userId) throw new Unsupported(`it lacks ${merge.join(' or ')}`)
     return { type: 'alias', ...envelope, previousId: withoutPrefix(previousId), userId }
   }
@@ -71,10 +72,10 @@ const withoutPrefix = (id: string): string =>
   id.startsWith(DEVICE_PREFIX) ? id.slice(DEVICE_PREFIX.length) : id
 
 const mixpanelPerson = ({ distinct_id, $user_id, $device_id }: JsonObject) => {
-  const distinct = typeof distinct_id === 'number' ? `${distinct_id}` : textIn(distinct_id)
-  const isDevice = distinct?.startsWith(DEVICE_PREFIX) || (distinct !== undefined && distinct === $device_id)
-  const userId = textIn($user_id) ?? (isDevice ? undefined : distinct)
-  const anonymousId = textIn($device_id) ?? (isDevice && distinct ? withoutPrefix(distinct) : undefined)
+  const [distinct, device] = [idTextIn(distinct_id), idTextIn($device_id)]
+  const isDevice = distinct?.startsWith(DEVICE_PREFIX) || (distinct !== undefined && distinct === device)
+  const userId = idTextIn($user_id) ?? (isDevice ? undefined : distinct)
+  const anonymousId = device ?? (isDevice && distinct ? withoutPrefix(distinct) : undefined)
   if (userId === undefined && anonymousId === undefined) throw new Unsupported('it has no distinct_id')
   return { ...(userId !== undefined && { userId }), ...(anonymousId !== undefined && { anonymousId }) }
 }
@@ -92,8 +93,8 @@ const GA4_FIELDS = ['page_location', 'page_referrer', 'page_title', 'ga_session_
 export const readGa4 = (row: JsonObject): ImportedMessage => {
   const name = textIn(row.event_name)
   if (name === undefined) throw new Unsupported('it has no event_name')
-  const anonymousId = textIn(row.user_pseudo_id)
-  const userId = textIn(row.user_id)
+  const anonymousId = idTextIn(row.user_pseudo_id)
+  const userId = idTextIn(row.user_id)
   if (anonymousId === undefined && userId === undefined) throw new Unsupported('it has no user_pseudo_id')
   const parameters = parametersOf(row.event_params)
   const { page_location, page_referrer, page_title, ga_session_id } = parameters
@@ -141,11 +142,7 @@ const parameterValueOf = ({ string_value, int_value, float_value, double_value }
 /** The amount in minor units, as conversions read it: GA4 counts in units of the currency. */
 const amountOf = ({ value, currency }: JsonObject): JsonObject => {
   if (typeof value !== 'number' || typeof currency !== 'string' || !/^[A-Z]{3}$/i.test(currency)) return {}
-  const { maximumFractionDigits = 2 } = new Intl.NumberFormat('en', {
-    style: 'currency',
-    currency,
-  }).resolvedOptions()
-  return { amount: Math.round(value * 10 ** maximumFractionDigits) }
+  return { amount: Math.round(value * 10 ** minorUnitDigits(currency)) }
 }
 
 const itemsOf = (items: unknown): JsonObject => {

@@ -19,6 +19,10 @@ export const objectsIn = (value: unknown): JsonObject[] =>
 export const textIn = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
+/** An id as text. Some products write numbers. */
+export const idTextIn = (value: unknown): string | undefined =>
+  typeof value === 'number' ? `${value}` : textIn(value)
+
 /** Reads each item, and collects those that are not supported. */
 export const readEach = <T>(
   all: readonly JsonObject[],
