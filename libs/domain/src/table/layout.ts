@@ -34,6 +34,9 @@ export const CSV_OPTIONS = {
   max_record_size: MAX_ROW_LENGTH,
 } as const
 
+/** No name of a column is longer. */
+const MAX_NAME_LENGTH = 40
+
 const DELIMITERS = [',', ';', '\t', '|']
 const NAMES: Readonly<Record<string, string>> = {
   ',': 'commas',
@@ -157,7 +160,8 @@ const oneColumn = (candidates: readonly Candidate[], columns: TableColumns): Fou
 /** Refuses lines of one column in which a header would become a value: below other lines, or with spaces between names. */
 const headerInLines = (rows: readonly string[][], columns: TableColumns): TableProblem | undefined => {
   const lines = rows.map((cells) => cells.join(' ').trim())
-  const isName = (text: string): boolean => columnNamed(text, columns) === columns.key
+  const names = new Set(columns.names[columns.key]?.map(foldName))
+  const isName = (text: string): boolean => text.length <= MAX_NAME_LENGTH && names.has(foldName(text))
   const below = lines.find(isName)
   if (below !== undefined)
     return {
