@@ -63,6 +63,19 @@ describe('the host of a request', () => {
     expect(hostFor(url, {})).toBe(host)
   })
 
+  it.each([
+    ['http://other.example', '/'],
+    ['http://other.example?a=1', '/?a=1'],
+    ['http://other.example/a?b', '/a?b'],
+    ['*', '/*'],
+    // Express would take the path of such a URL, and checks of the path would see another one.
+    ['ftp://other.example/s/code', '/ftp://other.example/s/code'],
+  ])('leaves of the target %s the path %s', (url, path) => {
+    const message = { url, headers: {} }
+    useTargetAsPath(message)
+    expect(message.url).toBe(path)
+  })
+
   it('is what a trusted proxy forwards', () => {
     const forwarded = { 'x-forwarded-host': 'public.example, inner.example', 'x-forwarded-for': '1.2.3.4' }
     expect(hostFor('http://inner.example/a', forwarded, 1)).toBe('public.example')

@@ -94,7 +94,8 @@ export const disconnectSignal = ({ onEnd }: Pick<HttpRequest, 'onEnd'>): AbortSi
 const ORIGIN = /^https?:\/\/(?:[^/?#]*@)?([^/?#]*)/i
 
 /**
- * Turns the target of a request into a path. The host of an absolute URL overrides `Host` (RFC 9112, 3.2.2).
+ * Turns the target of a request into a path. The host of an absolute URL overrides `Host` (RFC 9112, 3.2.2). Any other
+ * target becomes a path that no route has.
  */
 export const useTargetAsPath = (message: Pick<IncomingMessage, 'url' | 'headers'>): void => {
   const { url = '' } = message
@@ -102,7 +103,7 @@ export const useTargetAsPath = (message: Pick<IncomingMessage, 'url' | 'headers'
   const host = ORIGIN.exec(url)?.[1]
   if (host) message.headers.host = host
   const target = url.replace(ORIGIN, '')
-  message.url = target === '' || target.startsWith('?') ? `/${target}` : target
+  message.url = target.startsWith('/') ? target : `/${target}`
 }
 
 const pathOf = (url: string): string => {
