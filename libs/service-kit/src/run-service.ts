@@ -1,11 +1,11 @@
 import type { Tracer } from '@opentelemetry/api'
 import type { Log } from '@waymark/contracts/log'
+import { failCurrentWork } from '@waymark/domain/fairness'
 import { type Config, ConfigError, readConfig } from './config.ts'
 import { createLog, logConfig } from './log.ts'
 import { createScope, type Scope } from './scope.ts'
 import { traceLogFields } from './tracing/trace-requests.ts'
 import { tracingConfig } from './tracing/tracing-config.ts'
-import { failRequestOf } from './unhandled-rejections.ts'
 
 /** What a composition root builds its service with. */
 type ServiceContext = {
@@ -74,7 +74,7 @@ export const runService = async (
   process.on('unhandledRejection', (error) => {
     if (!isStarted) return fail(error)
     log.error({ err: error }, 'Unhandled rejection')
-    failRequestOf(error)
+    failCurrentWork(error)
   })
 
   const traceAndStart = async (): Promise<void> => {

@@ -8,7 +8,12 @@ import type { WorkOwner } from './fair-queue.ts'
  */
 export type WorkKind = 'sign-in' | 'ingestion' | 'read' | 'general'
 
-type Work = { owner: WorkOwner; kind: WorkKind; isOver?: boolean }
+type Work = {
+  owner: WorkOwner
+  kind: WorkKind
+  isOver: boolean
+  fail: ((error: unknown) => void) | undefined
+}
 
 const works = new AsyncLocalStorage<Work | undefined>()
 
@@ -22,7 +27,8 @@ export const ownerOfProject = (projectId: string): WorkOwner => {
 }
 
 /** Runs a request, as the work of `owner` until `chargeWork` says whose it is. */
-export const runAsWork = <T>(owner: WorkOwner, run: () => T): T => works.run({ owner, kind: 'sign-in' }, run)
+export const runAsWork = <T>(owner: WorkOwner, run: () => T): T =>
+  works.run({ owner, kind: 'sign-in', isOver: false, fail: undefined }, run)
 
 /** Runs work that a request only starts, or that serves several owners at once, as work of the process. */
 export const runAsProcess = <T>(run: () => T): T => works.run(undefined, run)
@@ -30,7 +36,9 @@ export const runAsProcess = <T>(run: () => T): T => works.run(undefined, run)
 /** Charges the rest of the current request to an owner, once that is authenticated. */
 export const chargeWork = (owner: WorkOwner, kind: WorkKind): void => {
   const work = works.getStore()
-  if (work) Object.assign(work, { owner, kind })
+  if (!work) return
+  work.owner = owner
+  work.kind = kind
 }
 
 /** Returns what ends the current work, once its request was answered or its client has left. */
@@ -40,6 +48,15 @@ export const currentWorkEnder = (): (() => void) => {
     if (work) work.isOver = true
   }
 }
+
+/** Calls `fail` for a promise that is rejected in the rest of the current work and that nothing handles. */
+export const onWorkFailed = (fail: (error: unknown) => void): void => {
+  const work = works.getStore()
+  if (work) work.fail = fail
+}
+
+/** Fails the current work, if it is a request. For the handler of `unhandledRejection`. */
+export const failCurrentWork = (error: unknown): void => works.getStore()?.fail?.(error)
 
 const RETRY_AFTER_S = 1
 

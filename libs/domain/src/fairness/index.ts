@@ -2,6 +2,8 @@ export {
   chargeWork,
   currentWork,
   currentWorkEnder,
+  failCurrentWork,
+  onWorkFailed,
   ownerOfProject,
   requireOngoingWork,
   runAsProcess,

@@ -54,7 +54,7 @@ const answerOrigin = cors({
  * take no cookies, and `requireAllowedOrigin` checks the origin of each key: a preflight has no key yet.
  */
 export const allowBrowsers: RequestHandler = (req, res, next) => {
-  const { request, send } = localsOf(res)
+  const { request, answers } = localsOf(res)
   if (!PUBLIC_API.test(request.path)) return next()
   const { origin, 'access-control-request-method': asked } = req.headers
   request.replyHeaders.Vary = 'Origin'
@@ -62,7 +62,9 @@ export const allowBrowsers: RequestHandler = (req, res, next) => {
   if (origin !== undefined && INGESTION.test(request.path))
     request.replyHeaders['Access-Control-Allow-Credentials'] = 'true'
   if (req.method !== 'OPTIONS') return origin === undefined ? next() : answerOrigin(req, res, next)
-  return asked === undefined ? next() : answerOrigin(req, res, () => void send({ status: 204 }))
+  return asked === undefined
+    ? next()
+    : answerOrigin(req, res, () => answers.send({ status: 204 }, request, res))
 }
 
 /** The key may not be used from the origin of the page. Its reply must not allow the page to read it. */

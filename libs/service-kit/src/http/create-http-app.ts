@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http'
 import type { Tracer } from '@opentelemetry/api'
 import { AppError } from '@waymark/contracts/app-error'
 import type { Endpoint } from '@waymark/contracts/http/operation'
 import type { Log } from '@waymark/contracts/log'
+import { onWorkFailed } from '@waymark/domain/fairness'
 import express, {
   type ErrorRequestHandler,
   type Express,
@@ -12,7 +12,6 @@ import express, {
 } from 'express'
 import { Counter, Histogram, type Registry } from 'prom-client'
 import { traceRequests } from '../tracing/trace-requests.ts'
-import { failOnRejection } from '../unhandled-rejections.ts'
 import { allowBrowsers, OriginRefusedError } from './cors.ts'
 import { startDeadline } from './deadline.ts'
 import { errorReply } from './error-reply.ts'
@@ -21,6 +20,7 @@ import { type Reply, sendReply } from './reply.ts'
 import { createRequest, type HttpRequest } from './request.ts'
 import { runAsClient } from './request-work.ts'
 import {
+  type Answers,
   type AppLocals,
   type HostRoutes,
   localsOf,
@@ -67,7 +67,12 @@ export const createHttpApp = ({
     if (response.headersSent) return
     if (error instanceof OriginRefusedError) response.removeHeader('Access-Control-Allow-Origin')
     const { request } = localsOf(response)
-    await sendReply(request, response, undefined, errorReply(error, operation, request, log))
+    try {
+      await sendReply(request, response, undefined, errorReply(error, operation, request, log))
+    } catch (failure) {
+      log.error({ method: request.method, err: failure }, 'Request not answered')
+      request.message.socket.destroy()
+    }
   }
 
   /** Closes the connection after a failure in the middle of an answer. */
@@ -76,13 +81,6 @@ export const createHttpApp = ({
     if (!message.destroyed) log.error({ requestId, method, err: error }, 'Response aborted')
     message.socket.destroySoon()
   }
-
-  const closeUnanswered =
-    (message: IncomingMessage) =>
-    (error: unknown): void => {
-      log.error({ method: message.method, err: error }, 'Request not answered')
-      message.socket.destroy()
-    }
 
   const answer = async (
     { operation, allow, handler }: Route,
@@ -108,30 +106,30 @@ export const createHttpApp = ({
   const observeAndAnswer = (found: Route, request: HttpRequest, response: Response): Promise<void> => {
     const { operation } = found
     measure(operation, request)
-    const failLater = (error: unknown): void =>
-      void fail(error, operation, response).catch(closeUnanswered(request.message))
+    const failLater = (error: unknown): void => void fail(error, operation, response)
     startDeadline(operation, request, response, failLater, deadlineMs)
-    const work = () => failOnRejection(failLater, () => answer(found, request, response))
-    return trace ? trace(operation, request, work) : work()
+    onWorkFailed(failLater)
+    if (!trace) return answer(found, request, response)
+    return trace(operation, request, () => answer(found, request, response))
+  }
+
+  const answers: Answers = {
+    answer: (found, request, response) =>
+      void (health.includes(found) ? answer : observeAndAnswer)(found, request, response),
+    send: (reply, request, response) => void sendReply(request, response, undefined, reply),
   }
 
   const begin: RequestHandler = (req, res, next) => {
     const request = createRequest(req, res, trustedProxies)
-    const locals: AppLocals = {
-      request,
-      allowed: [],
-      answer: (found) => (health.includes(found) ? answer : observeAndAnswer)(found, request, res),
-      send: (reply) => sendReply(request, res, undefined, reply),
-    }
     // The object that Express makes has no fixed shape, which is slow.
-    res.locals = locals
+    res.locals = { request, allowed: [], answers } satisfies AppLocals
     runAsClient(request, () => allowBrowsers(req, res, next))
   }
 
   // Express tells apart middleware for errors by its four parameters.
-  const answerError: ErrorRequestHandler = (error, req, res, _next) => {
+  const answerError: ErrorRequestHandler = (error, _req, res, _next) => {
     if (res.headersSent) return breakOff(error, localsOf(res).request)
-    void fail(errorOfMiddleware(error), undefined, res).catch(closeUnanswered(req))
+    void fail(errorOfMiddleware(error), undefined, res)
   }
 
   const health = healthRoutes(isReady)

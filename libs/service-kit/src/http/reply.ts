@@ -53,11 +53,10 @@ export const sendReply = async (
 ): Promise<void> => {
   if (response.headersSent) return
   const isForPrograms = endpoint?.forPrograms === true && !shown
-  const headers: ReplyHeaders = {
-    ...(isForPrograms && FOR_PROGRAMS),
-    ...request.replyHeaders,
-    ...own,
-  }
+  const { replyHeaders } = request
+  const headers: ReplyHeaders = isForPrograms
+    ? { ...FOR_PROGRAMS, ...replyHeaders, ...own }
+    : { ...replyHeaders, ...own }
   if (!isForPrograms) await secure(request, response)
   if (file !== undefined) return sendFile(response, headers, file)
   if (stream !== undefined) {

@@ -36,7 +36,7 @@ describe('the work of a request', () => {
       chargeUser('u', 'general')
       return [project, { ...currentWork() }]
     })
-    expect(seen).toEqual([
+    expect(seen).toMatchObject([
       { owner: { tenantId: 't', projectId: 'p' }, kind: 'read' },
       { owner: { tenantId: 'user u', projectId: '' }, kind: 'general' },
     ])

@@ -25,15 +25,19 @@ export const runAsClient = <T>(
 // A class, because each object literal with a getter would get a hidden class of its own, which would keep the request in
 // memory until the next full garbage collection.
 class Client implements WorkOwner {
-  readonly tenantId: string
+  readonly #ip: string
   readonly #headers: HttpRequest['headers']
 
   constructor(ip: string, headers: HttpRequest['headers']) {
-    this.tenantId = `network ${clientNetworkOf(ip)}`
+    this.#ip = ip
     this.#headers = headers
   }
 
-  /** Computed on use, because most requests are charged to a project before they wait for anything. */
+  // Computed on use, because most requests are charged to a project before they wait for anything.
+  get tenantId(): string {
+    return `network ${clientNetworkOf(this.#ip)}`
+  }
+
   get projectId(): string {
     return credentialsOf(this.#headers)
   }

@@ -59,15 +59,20 @@ export const guardedRoute = <Caller, Body = undefined>(
   },
 })
 
+/** How an app answers its requests. */
+export type Answers = {
+  /** Answers a request with a route. */
+  answer: (route: Route, request: HttpRequest, response: Response) => void
+  /** Sends a reply that no route makes. */
+  send: (reply: Reply, request: HttpRequest, response: Response) => void
+}
+
 /** What the app keeps in `res.locals` for its routes. */
 export type AppLocals = {
   request: HttpRequest
   /** Methods of the routes that have the path of the request. */
   allowed: string[]
-  /** Answers the request with a route. */
-  answer: (route: Route) => Promise<void>
-  /** Sends a reply that no route makes. */
-  send: (reply: Reply) => Promise<void>
+  answers: Answers
 }
 
 export const localsOf = ({ locals }: Response): AppLocals => locals as AppLocals
@@ -92,9 +97,9 @@ export const mountRoutes = <R extends Pick<Router, 'route'>>(router: R, routes: 
 const handlerOf =
   (route: Route): RequestHandler =>
   (req, res) => {
-    const { request, answer } = localsOf(res)
+    const { request, answers } = localsOf(res)
     request.params = req.params as HttpRequest['params']
-    return answer(route)
+    answers.answer(route, request, res)
   }
 
 /** Runs for methods without a route, which other routes may have. */
