@@ -76,11 +76,7 @@ export type NewLinkRow = {
 }
 type InsertedLink = NewLinkRow & { projectId: string }
 
-const stored: BulkColumn<InsertedLink>[] = [
-  { name: 'id', type: 'uuid', of: ({ id }) => id },
-  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
-  { name: 'code', type: 'text', of: ({ code }) => code },
-  { name: 'domain_id', type: 'uuid', of: ({ domainId }) => domainId },
+const valueColumns: BulkColumn<{ values: LinkValues }>[] = [
   { name: 'destination', type: 'text', of: ({ values }) => values.destination },
   { name: 'starts_at', type: 'timestamptz', of: ({ values }) => values.startsAt },
   { name: 'expires_at', type: 'timestamptz', of: ({ values }) => values.expiresAt },
@@ -91,27 +87,39 @@ const stored: BulkColumn<InsertedLink>[] = [
   { name: 'forward_query', type: 'boolean', of: ({ values }) => values.forwardQuery },
   { name: 'external_id', type: 'text', of: ({ values }) => values.externalId },
   { name: 'targets', type: 'jsonb', of: ({ values }) => JSON.stringify(values.targets) },
-  { name: 'password_hash', type: 'text', of: ({ passwordHash }) => passwordHash },
   { name: 'og', type: 'jsonb', of: ({ values }) => values.og && JSON.stringify(values.og) },
   { name: 'variants', type: 'jsonb', of: ({ values }) => JSON.stringify(values.variants) },
+]
+
+// PostgreSQL would flatten an array of arrays.
+const tagsColumn: BulkColumn<{ values: LinkValues }> = {
+  name: 'tags',
+  type: 'jsonb',
+  of: ({ values }) => JSON.stringify(values.tags),
+}
+const GIVEN_TAGS = 'ARRAY(SELECT jsonb_array_elements_text(given.tags))'
+
+const insertedColumns: BulkColumn<InsertedLink>[] = [
+  { name: 'id', type: 'uuid', of: ({ id }) => id },
+  { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
+  { name: 'code', type: 'text', of: ({ code }) => code },
+  { name: 'domain_id', type: 'uuid', of: ({ domainId }) => domainId },
+  ...valueColumns,
   {
     name: 'variant_keys',
     type: 'jsonb',
     of: ({ values }) => JSON.stringify(values.variants.map(({ key }) => key)),
   },
+  { name: 'password_hash', type: 'text', of: ({ passwordHash }) => passwordHash },
 ]
-const columns = bulkColumns(stored)
-const given = bulkColumns<InsertedLink>([
-  ...stored,
-  // PostgreSQL would flatten an array of arrays.
-  { name: 'tags', type: 'jsonb', of: ({ values }) => JSON.stringify(values.tags) },
-])
+const columns = bulkColumns(insertedColumns)
+const given = bulkColumns<InsertedLink>([...insertedColumns, tagsColumn])
 
 // Ordered by code, so that concurrent requests do not deadlock.
 const INSERT = `
   WITH created AS (
     INSERT INTO link.links (${columns.names}, tags)
-    SELECT ${columns.names}, ARRAY(SELECT jsonb_array_elements_text(tags))
+    SELECT ${columns.names}, ${GIVEN_TAGS}
     FROM ${given.unnest} AS given (${given.names}) ORDER BY code, domain_id
     ON CONFLICT DO NOTHING RETURNING *
   )
@@ -173,50 +181,43 @@ export const lockLink = async (
   return rows[0]
 }
 
-// Redirectors find changed links by updated_at, so it is the database's time and later than created_at.
-const UPDATE = `
-  WITH changed AS (
-    UPDATE link.links SET status = $2, destination = $3, starts_at = $4, expires_at = $5, click_limit = $6,
-      campaign = $7, tags = $8::text[], utm = $9, forward_query = $10, external_id = $11, targets = $12, expired_url = $13,
-      password_hash = CASE WHEN $14::boolean THEN $15::text ELSE password_hash END, og = $16,
-      variants = $17, variant_keys = $18,
-      variants_since = CASE
-        WHEN variant_keys = '[]' AND $18::jsonb <> '[]' THEN clock_timestamp() ELSE variants_since
-      END,
-      updated_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
-    WHERE id = $1 RETURNING *
-  )
-  ${selectFrom('changed')}`
-
-/** The values of a link to store. Without `passwordHash`, the password stays; null removes it. */
-type StoredValues = LinkValues & {
+/** A link to store. Without `passwordHash`, the password stays; null removes it. */
+type StoredLink = {
+  id: string
   status: LinkStatus
   passwordHash: string | null | undefined
   variantKeys: readonly string[]
+  values: LinkValues
 }
 
+const changed = bulkColumns<StoredLink>([
+  { name: 'id', type: 'uuid', of: ({ id }) => id },
+  { name: 'status', type: 'text', of: ({ status }) => status },
+  ...valueColumns,
+  tagsColumn,
+  { name: 'variant_keys', type: 'jsonb', of: ({ variantKeys }) => JSON.stringify(variantKeys) },
+  { name: 'sets_password', type: 'boolean', of: ({ passwordHash }) => passwordHash !== undefined },
+  { name: 'password_hash', type: 'text', of: ({ passwordHash }) => passwordHash ?? null },
+])
+const GIVEN_VALUES = ['status', 'variant_keys', ...valueColumns.map(({ name }) => name)]
+
+// Redirectors find changed links by updated_at, so it is the database's time and later than created_at.
+const UPDATE = `
+  WITH changed AS (
+    UPDATE link.links SET ${GIVEN_VALUES.map((name) => `${name} = given.${name}`).join(', ')},
+      tags = ${GIVEN_TAGS},
+      password_hash = CASE WHEN given.sets_password THEN given.password_hash ELSE links.password_hash END,
+      variants_since = CASE
+        WHEN links.variant_keys = '[]' AND given.variant_keys <> '[]' THEN clock_timestamp() ELSE variants_since
+      END,
+      updated_at = greatest(clock_timestamp(), created_at + interval '1 millisecond')
+    FROM ${changed.unnest} AS given (${changed.names}) WHERE links.id = given.id RETURNING links.*
+  )
+  ${selectFrom('changed')}`
+
 /** Stores the values of a link that is locked. @throws what the database throws for an external id that is taken */
-export const storeLink = async (client: Queries, id: string, values: StoredValues): Promise<LinkRow> => {
-  const { rows } = await client.query<LinkRow>(UPDATE, [
-    id,
-    values.status,
-    values.destination,
-    values.startsAt,
-    values.expiresAt,
-    values.clickLimit,
-    values.campaign,
-    values.tags,
-    JSON.stringify(values.utm),
-    values.forwardQuery,
-    values.externalId,
-    JSON.stringify(values.targets),
-    values.expiredUrl,
-    values.passwordHash !== undefined,
-    values.passwordHash ?? null,
-    values.og && JSON.stringify(values.og),
-    JSON.stringify(values.variants),
-    JSON.stringify(values.variantKeys),
-  ])
+export const storeLink = async (client: Queries, link: StoredLink): Promise<LinkRow> => {
+  const { rows } = await client.query<LinkRow>(UPDATE, changed.values([link]))
   const [row] = rows
   if (!row) throw new Error('The locked link does not exist')
   return row

@@ -38,8 +38,8 @@ export const updateLink = async (
     const values = 'errors' in checked ? current : checked.values
     const variantKeys = [...new Set([...row.variant_keys, ...values.variants.map(({ key }) => key)])]
     if (variantKeys.length > MAX_VARIANT_KEYS) throw tooManyKeys(row.variant_keys)
-    const stored = { ...values, status: changed.status, passwordHash, variantKeys }
-    return await storeLink(client, id, stored).catch(refuseTaken)
+    const stored = { id, status: changed.status, passwordHash, variantKeys, values }
+    return await storeLink(client, stored).catch(refuseTaken)
   })
 
 const tooManyKeys = (known: readonly string[]) =>
