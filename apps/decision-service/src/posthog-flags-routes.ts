@@ -7,6 +7,7 @@ import {
   MAX_DECIDE_BODY_BYTES,
 } from '@waymark/contracts/http/decide'
 import { type PostHogFlag, postHogDecide, postHogFlags } from '@waymark/contracts/http/posthog-protocol'
+import { postHogKeyIn } from '@waymark/domain/posthog-protocol'
 import {
   allowApiKey,
   allowKeyInBody,
@@ -54,7 +55,7 @@ const flagsRoute = (
       const inHeaders = keyInHeaders(request)
       const sender: Sender = inHeaders
         ? { apiKey: await allowApiKey(apiKeys, SCOPE, request, inHeaders) }
-        : await allowKeyInBody(apiKeys, SCOPE, request, { read: readBody, keyIn })
+        : await allowKeyInBody(apiKeys, SCOPE, request, { read: readBody, keyIn: postHogKeyIn })
       chargeProject(sender.apiKey, 'general')
       await limitRequests(sender.apiKey, request)
       return sender
@@ -87,7 +88,7 @@ const flagsRoute = (
           apiKeys,
           SCOPE,
           request,
-          keyInHeaders(request) ?? keyIn(sender.body?.value) ?? '',
+          keyInHeaders(request) ?? postHogKeyIn(sender.body?.value) ?? '',
         ),
       }),
     },
@@ -97,11 +98,6 @@ const SCOPE = 'decide'
 
 const readBody = (request: HttpRequest): Promise<JsonBody> =>
   readJsonBody(request, MAX_DECIDE_BODY_BYTES, { anyType: true, unlabelled: true })
-
-const keyIn = (body: unknown): string | undefined => {
-  const { token, api_key } = isObject(body) ? body : {}
-  return [token, api_key].find((key) => typeof key === 'string')
-}
 
 type FlagsRequest = {
   visitorId: string | null

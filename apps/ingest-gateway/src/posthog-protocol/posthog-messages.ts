@@ -5,11 +5,9 @@ import type { MessageRequest } from '../client-messages/collect-messages.ts'
 
 type PostHogBody = {
   api_key?: unknown
-  token?: unknown
   batch?: unknown
   sent_at?: unknown
   historical_migration?: unknown
-  properties?: unknown
 }
 
 /** The messages of a body of PostHog's protocol: `{ batch }`, a list, or one message. @param now in ms */
@@ -32,13 +30,6 @@ export const postHogMessages = (
 
 /** Whether a body of `/batch` is of PostHog's protocol and not of Segment's. */
 export const isPostHogBatch = (body: unknown): boolean => typeof objectOf(body).api_key === 'string'
-
-/** The key in a body: `api_key`, `token` or `properties.token` of it or of its first message. */
-export const postHogKeyIn = (body: unknown): string | undefined => {
-  if (Array.isArray(body)) return body.length === 0 ? undefined : postHogKeyIn(body[0])
-  const { api_key, token, properties } = objectOf(body)
-  return [api_key, token, objectOf(properties).token].find((key) => typeof key === 'string')
-}
 
 const objectOf = (value: unknown): PostHogBody =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}

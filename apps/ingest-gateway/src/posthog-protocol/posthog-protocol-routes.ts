@@ -1,7 +1,8 @@
 import { postHogCapture, postHogConfig } from '@waymark/contracts/http/posthog-protocol'
+import { postHogKeyIn } from '@waymark/domain/posthog-protocol'
 import { type Route, route } from '@waymark/service-kit'
 import { allowUnlessUnknown, type MessageDeps, messageRoute } from '../client-messages/message-route.ts'
-import { postHogKeyIn, postHogMessages } from './posthog-messages.ts'
+import { postHogMessages } from './posthog-messages.ts'
 
 type Deps = MessageDeps & { clock: () => number }
 

@@ -12,6 +12,7 @@ import {
   segmentSettings,
   segmentTrack,
 } from '@waymark/contracts/http/segment-protocol'
+import { postHogKeyIn } from '@waymark/domain/posthog-protocol'
 import type { SegmentCall } from '@waymark/domain/segment-protocol'
 import { protocolOf, type Route, requestHostOf, route } from '@waymark/service-kit'
 import {
@@ -21,7 +22,7 @@ import {
   type MessageDeps,
   messageRoute,
 } from '../client-messages/message-route.ts'
-import { isPostHogBatch, postHogKeyIn, postHogMessages } from '../posthog-protocol/posthog-messages.ts'
+import { isPostHogBatch, postHogMessages } from '../posthog-protocol/posthog-messages.ts'
 import { segmentMessages } from './segment-messages.ts'
 
 type Deps = MessageDeps & { clock: () => number }
