@@ -40,7 +40,16 @@ export const readBody = (
       end()
       reject(new AppError('request_timeout', LATE))
     }
-    readBytes(message, limit).finally(end).then(resolve, reject)
+    readBytes(message, limit).then(
+      (bytes) => {
+        end()
+        resolve(bytes)
+      },
+      (error: unknown) => {
+        end()
+        reject(error)
+      },
+    )
     // Most bodies arrive with their headers and need no timer.
     turn.listeners.push(() => {
       if (!isRead) timer = setTimeout(expire, timeMs)
@@ -50,19 +59,45 @@ export const readBody = (
 const LATE = 'The request did not arrive in time'
 
 /**
- * Reads the body of a request with `express.raw`, which decompresses gzip and br. Rejects as soon as the body exceeds
- * `limit` bytes, before or after decompression.
+ * Reads the body of a request. `express.raw` decompresses gzip and br. Rejects as soon as the body exceeds `limit` bytes,
+ * before or after decompression.
  * @throws AppError payload_too_large, unsupported_media_type for another encoding, bad_request when it is corrupt or
  * incomplete
  */
 export const readBytes = async (req: Request, limit: number): Promise<Buffer> => {
   const encoding = encodingOf(req)
   if (Number(req.headers['content-length']) > limit) throw tooLarge(limit)
-  if (encoding !== 'deflate') return readRaw(req, limit)
-  // Read as it is, because express.raw does not know deflate without the header of zlib.
-  delete req.headers['content-encoding']
-  return inflated(await readRaw(req, limit), limit)
+  if (encoding === 'identity') return readPlain(req, limit)
+  // express.raw does not know deflate without the header of zlib.
+  if (encoding === 'deflate') return inflated(await readPlain(req, limit), limit)
+  return readCompressed(req, limit)
 }
+
+/** Reads a body as it is. `express.raw` would take longer than the rest of the HTTP stack; see ADR 31. */
+const readPlain = (req: Request, limit: number): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    // A request without a body emits no `end` event.
+    if (req.readableEnded) return resolve(Buffer.alloc(0))
+    let chunks: Buffer[] = []
+    let size = 0
+    req.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= limit) return void chunks.push(chunk)
+      chunks = []
+      reject(tooLarge(limit))
+    })
+    req.once('end', () => {
+      const all = chunks
+      // The listeners of the request keep it in memory until the answer.
+      chunks = []
+      resolve(all.length === 1 && all[0] ? all[0] : Buffer.concat(all))
+    })
+    req.once('close', () => {
+      if (!req.complete) reject(endedEarly())
+    })
+  })
+
+const endedEarly = (): AppError => new AppError('bad_request', 'The request ended before its body did')
 
 const MAX_SHOWN_LENGTH = 64
 
@@ -94,11 +129,9 @@ const inflated = async (bytes: Buffer, limit: number): Promise<Buffer> => {
   }
 }
 
-const readRaw = (req: Request, limit: number): Promise<Buffer> =>
+const readCompressed = (req: Request, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    // Node.js takes no more than the length that a request declares, and that is checked already.
-    if (!('content-length' in req.headers) || 'content-encoding' in req.headers)
-      refuseEarly(req, limit, reject)
+    refuseEarly(req, limit, reject)
     rawParser(limit)(req, req.res as Response, (error?: unknown) => {
       if (error !== undefined) return reject(bodyErrorOf(error, limit))
       const body: unknown = req.body
@@ -126,7 +159,7 @@ const refuseEarly = (req: Request, limit: number, reject: (error: AppError) => v
     })
   }
   req.once('close', () => {
-    if (!req.complete) reject(new AppError('bad_request', 'The request ended before its body did'))
+    if (!req.complete) reject(endedEarly())
   })
   // An endless compressed body may decompress to nothing.
   measure(req)
