@@ -58,7 +58,7 @@ export type Sender = {
 export type Intake = {
   records: IngestRecord[]
   /** Their indexes in the request. */
-  places: number[]
+  indexes: number[]
   rejected: RejectedEvent[]
   /** Events that are not accepted: structurally invalid or rejected. */
   invalid: InvalidEvent[]
@@ -175,7 +175,7 @@ export const createIntake = ({ projectConfigs, cache, clock }: IntakeDeps) => {
       }
       const intake: Intake = {
         records: [],
-        places: [],
+        indexes: [],
         rejected: [],
         invalid: [],
         problems: [],
@@ -272,7 +272,7 @@ const judge = (raw: unknown, message: MessageDetails | undefined, batch: Batch):
 const addAccepted = (intake: Intake, index: number, checked: Checked): void => {
   addProblems(intake, index, checked)
   intake.records.push(checked.record)
-  intake.places.push(index)
+  intake.indexes.push(index)
 }
 
 const addRejected = (

@@ -131,18 +131,18 @@ export const createTrackEvents = ({ intake, queue, processSync, onAccepted = () 
 
 /** All errors and warnings, including those of events whose ids belong to other events. */
 const withDuplicates = (
-  { records, places, problems }: Intake,
+  { records, indexes, problems }: Intake,
   duplicates: readonly number[],
 ): readonly EventErrors[] => {
   if (duplicates.length === 0) return problems
-  const byPlace = new Map(problems.map((problem) => [problem.index, problem]))
+  const byIndex = new Map(problems.map((problem) => [problem.index, problem]))
   for (const duplicate of duplicates) {
     const { event } = records[duplicate] as IngestRecord
-    const index = places[duplicate] as number
-    const errors = [...(byPlace.get(index)?.errors ?? []), duplicateOf(event.eventId)]
-    byPlace.set(index, { index, eventName: event.eventName, errors })
+    const index = indexes[duplicate] as number
+    const errors = [...(byIndex.get(index)?.errors ?? []), duplicateOf(event.eventId)]
+    byIndex.set(index, { index, eventName: event.eventName, errors })
   }
-  return [...byPlace.values()].sort((a, b) => a.index - b.index)
+  return [...byIndex.values()].sort((a, b) => a.index - b.index)
 }
 
 // The other event's name is left out: a write key must not read events.
