@@ -68,7 +68,7 @@ export const sequentialQuantile = (people: number, tunedFor = SEQUENTIAL_PEOPLE,
 }
 
 /** Fieller's interval of the ratio of two means, less 1, for a difference of up to `quantile` standard errors. */
-const liftInterval = (variant: Estimate, control: Estimate, quantile: number): LiftInterval | null => {
+export const liftInterval = (variant: Estimate, control: Estimate, quantile: number): LiftInterval | null => {
   const q2 = quantile ** 2
   const divisor = control.mean ** 2 - q2 * control.variance
   if (divisor <= 0) return null

@@ -4,5 +4,7 @@ export {
   type ExperimentResults,
   type ExperimentWarning,
   experimentResults,
+  MIN_PEOPLE,
 } from './experiment-results.ts'
+export { type CheckedGuard, checkGuard, type GuardStratum, type GuardVerdict } from './guard.ts'
 export type { SplitGroup } from './sample-ratio.ts'

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { compareMeans, type MeanComparison } from './compare-means.ts'
+import { createRandom } from './create-random.ts'
 import { adjustedEstimates, type Estimate, estimateOf, type Sample } from './estimate.ts'
 import { SAMPLE_RATIO_ALPHA } from './experiment-results.ts'
 import { checkSampleRatio } from './sample-ratio.ts'
@@ -9,16 +10,6 @@ const EXPERIMENTS = 2_000
 const AT_MOST_5_PERCENT = 0.05 + 3.1 * Math.sqrt((0.05 * 0.95) / EXPERIMENTS)
 const AT_LEAST_95_PERCENT = 1 - AT_MOST_5_PERCENT
 
-/** Mulberry32: the same numbers in each run. */
-const createRandom = (seed: number) => {
-  let state = seed
-  return (): number => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 type Random = ReturnType<typeof createRandom>
 /** The value of one person. */
 type Draw = (random: Random) => number
