@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Decision } from '@waymark/contracts/decision-definition'
-import { type DecisionSet, inEachEnvironment } from '@waymark/domain/decision'
+import { type DecisionSet, inEachEnvironment, rampStepsOf, stateOf } from '@waymark/domain/decision'
 
 /** Whether clients may know the decision: neither a draft nor archived. */
 export const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
@@ -39,8 +39,8 @@ export const flagsVersionOf = (decisions: DecisionSet, at: number): string => {
 /** When the schedule of a decision starts and ends, as far as it is set, and the steps of ramps in any environment. */
 const timesOf = (decision: Decision): number[] => {
   const { startsAt, endsAt } = decision.definition.schedule ?? {}
-  const steps = inEachEnvironment(decision).flatMap(({ definition }) =>
-    definition.rules.flatMap(({ ramp = [] }) => ramp.map(({ at }) => at)),
+  const steps = inEachEnvironment(decision).flatMap((one) =>
+    one.definition.rules.flatMap((rule) => rampStepsOf(rule, stateOf(one, rule.id)).map(({ at }) => at)),
   )
-  return [startsAt, endsAt, ...steps].flatMap((time) => (time ? new Date(time).getTime() : []))
+  return [...[startsAt, endsAt].flatMap((time) => (time ? new Date(time).getTime() : [])), ...steps]
 }

@@ -30,6 +30,7 @@ import { decisionPreviewRoute } from './decisions/decision-preview.ts'
 import { decisionResultsRoute } from './decisions/decision-results.ts'
 import { decisionStatsRoute } from './decisions/decision-stats.ts'
 import { decisionRoutes } from './decisions/decisions.ts'
+import { evaluateGuards } from './decisions/guards.ts'
 import { applyScheduledChanges, scheduledChangeRoutes } from './decisions/scheduled-changes.ts'
 import { emailDeliveryRoutes } from './email/email-deliveries.ts'
 import { emailPreviewRoutes } from './email/email-previews.ts'
@@ -215,6 +216,7 @@ export const createManagementApi = (
       passwordResetLoop(deps),
       addressWebhookNotices(deps),
       applyScheduledChanges(deps),
+      evaluateGuards(deps),
     ],
   }
 }

@@ -213,6 +213,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   updateDecision: 'editor',
   activateDecision: 'editor',
   pauseDecision: 'editor',
+  resumeDecision: 'editor',
   archiveDecision: 'editor',
   getDecisionHistory: 'viewer',
   getDecisionVersion: 'viewer',

@@ -210,7 +210,7 @@ export const configurationResources: readonly ConfigurationResource[] = [
     create: createDecision,
     update: updateDecision,
     remove: archiveDecision,
-    state: [...ids, 'version', 'warnings'],
+    state: [...ids, 'version', 'warnings', 'stops'],
     references: {
       'variants[].couponPoolId': 'coupon-pools',
       'metrics[].selectorId': 'metering-selectors',
@@ -279,6 +279,7 @@ export const notConfiguration: Readonly<Record<string, string>> = {
   replaceDecision: 'another way to change a decision',
   activateDecision: 'another way to change a decision',
   pauseDecision: 'another way to change a decision',
+  resumeDecision: 'answers to what a guard has measured, which is no configuration',
   restoreDecision: 'another way to change a decision',
   rollbackDecision: 'another way to change a decision',
   scheduleChange: 'a change at a later time',

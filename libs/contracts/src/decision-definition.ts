@@ -43,12 +43,55 @@ const Share = Type.Object(
   strict,
 )
 
+/** The least and the most that `minPeople` of a step may be. */
+export const MIN_STEP_PEOPLE = 100
+export const MAX_STEP_PEOPLE = 10_000_000
+
 /** Maximum number of steps of a ramp. */
 export const MAX_RAMP_STEPS = 20
 const RampStep = Type.Object(
   {
     at: Type.String({ format: 'date-time', maxLength: 40 }),
     percentage: Type.Number({ minimum: 0, maximum: 100 }),
+    minPeople: Type.Optional(
+      Type.Unsafe<number | null>({
+        type: ['integer', 'null'],
+        minimum: MIN_STEP_PEOPLE,
+        maximum: MAX_STEP_PEOPLE,
+        description:
+          'The next step begins only when so many people have got each variant of the comparison during this step, and no ' +
+          'guard is near its bound.',
+      }),
+    ),
+  },
+  strict,
+)
+
+/** Maximum number of guards of a rule. */
+export const MAX_GUARDS = 10
+/** Maximum number of decisions with guards of a project, which bounds the cost of evaluating them. */
+export const MAX_GUARDED_DECISIONS = 50
+export const guardActions = ['pause', 'rollback', 'hold'] as const
+export type GuardAction = (typeof guardActions)[number]
+const Guard = Type.Object(
+  {
+    metric: Type.String({
+      minLength: 1,
+      maxLength: 250,
+      description: 'The key of a metric of the decision.',
+    }),
+    worseThan: Type.Number({
+      minimum: 0,
+      maximum: 1_000,
+      description: 'The bound in percent: how much worse than that of the control the metric may be.',
+    }),
+    action: Type.Unsafe<GuardAction>({
+      type: 'string',
+      enum: [...guardActions],
+      description:
+        '`pause` turns the decision off in the environment. `rollback` gives nobody the variants of the rule. `hold` keeps ' +
+        'a ramp at its present percentage.',
+    }),
   },
   strict,
 )
@@ -85,6 +128,12 @@ const Rule = Type.Object(
         Type.Array(RampStep, { minItems: 1, maxItems: MAX_RAMP_STEPS }),
         'Percentages by time, in place of `rollout`: each step holds from its time until the next one, and nobody gets ' +
           'the variant before the first. Percentages do not fall, so that whoever got the variant keeps it.',
+      ),
+    ),
+    guards: Type.Optional(
+      nullable(
+        Type.Array(Guard, { maxItems: MAX_GUARDS }),
+        'Stop a ramp or an experiment when a metric becomes worse than a bound. Evaluated every 5 minutes.',
       ),
     ),
     variant: Type.Optional(NullableString),
@@ -181,7 +230,8 @@ const Metric = Type.Object(
         maxLength: 500,
         description:
           'The value, for `mean` and `sum`. Of an event: `properties.<path>`; for `sum` without a property, each event ' +
-          'counts as 1. Of a conversion: `amount` (default) or `quantity`.',
+          'counts as 1. Of a conversion: `amount` (default), `quantity`, or for `sum` `net`: amounts less the discounts of ' +
+          'coupons that were not rolled back.',
       }),
     ),
     kind: MetricKind,
@@ -262,10 +312,45 @@ export type DecisionRule = {
   /** Percent. 100 with a ramp. */
   rollout: number
   /** Percentages by time (RFC 3339), ascending. Absent without a ramp. */
-  ramp?: { at: string; percentage: number }[]
+  ramp?: { at: string; percentage: number; minPeople?: number }[]
+  /** Absent without guards. */
+  guards?: DecisionGuard[]
   variant: string | null
   split: { variant: string; weight: number }[] | null
 }
+
+/** A bound of a metric of a rule, and what is done when the metric is worse. `worseThan` is in percent of the control. */
+export type DecisionGuard = { metric: string; worseThan: number; action: GuardAction }
+
+/** Why and when a guard stopped a rule. */
+export type RuleStop = DecisionGuard & {
+  /** RFC 3339. */
+  at: string
+  variant: string
+  control: string
+  /** The percentage of the rule's rollout when it was stopped. */
+  percentage: number
+  people: { variant: number; control: number }
+  /** Means per person. */
+  value: { variant: number | null; control: number | null }
+  /** The change as a part of the control's value. Null when that is 0. */
+  lift: number | null
+  /** Of `lift`, at all times together. Null when the control's value might be 0. */
+  interval: [low: number, high: number] | null
+}
+
+/** What has become of a rule with guards. */
+export type RuleState = {
+  /** Guards count people who were first exposed from then on (RFC 3339). */
+  countedFrom: string
+  /** When the steps of its ramp began that waited for evidence, by their index (RFC 3339). */
+  begun?: Record<string, string>
+  /** By how much stops have delayed the other steps, in ms. */
+  delayMs?: number
+  stop?: RuleStop
+}
+/** By environment and rule. */
+export type RuleStates = Record<string, Record<string, RuleState>>
 
 /** What the variants are compared by. Exactly one of `selectorId` and `eventName` is set. */
 export type DecisionMetric = {
@@ -309,6 +394,8 @@ export type Decision = {
   version: number
   /** The environment whose status and rules these are. Absent for production. */
   environment?: string
+  /** Absent or null while no rule has had guards. */
+  states?: RuleStates | null
   definition: DecisionDefinition
 }
 

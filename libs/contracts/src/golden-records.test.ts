@@ -9,6 +9,8 @@ const recordsOf = (topic: string): Record<string, unknown>[] =>
 
 /** The optional fields of each topic's records. */
 const OPTIONAL_FIELDS: Record<string, readonly string[]> = {
+  // Of changes by guards, and of a resume.
+  'decisions.changed.v1': ['evidence', 'reason'],
   'coupons.redeemed.v1': ['discountAmount', 'shippingDiscountAmount', 'rolledBackAmount'],
   'ingest.records.v1': [
     'sentAt',

@@ -198,6 +198,7 @@ export const serviceGrants = {
       'decision.counted_events': 'SELECT, INSERT, DELETE',
       'decision.decision_versions': 'SELECT, INSERT, DELETE',
       'decision.scheduled_changes': 'SELECT, INSERT, UPDATE, DELETE',
+      'decision.stop_notices': 'SELECT, INSERT',
       'coupon.pools': 'INSERT, UPDATE',
       'coupon.pool_counts': 'INSERT, UPDATE',
       'coupon.coupons': 'INSERT, UPDATE',
@@ -272,6 +273,7 @@ export const serviceGrants = {
       'email.senders': 'SELECT, UPDATE',
       'email.account_mails': 'SELECT, UPDATE (token_hash, token_expires_at, mail_due_at, mail_attempts)',
       'email.hourly_counts': 'SELECT, INSERT, UPDATE, DELETE',
+      'decision.stop_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'webhook.webhooks':
         'SELECT (id, project_id, url, paused_reason, notice_due_at, notice_recipient, notice_attempts), ' +
         'UPDATE (notice_due_at, notice_recipient, notice_attempts)',

@@ -2,6 +2,7 @@ import {
   type DecisionDefinition,
   type DecisionStatus,
   decisionStatuses,
+  type RuleStates,
 } from '@waymark/contracts/decision-definition'
 import type { SegmentCondition } from '@waymark/contracts/http/segments'
 import type { ProjectSettings } from '@waymark/contracts/project-settings'
@@ -27,6 +28,8 @@ const Decision = Type.Object({
   version: Type.Integer(),
   // Checked when it is compiled: a decision that cannot be compiled is left out.
   definition: Type.Unsafe<DecisionDefinition>({ type: 'object' }),
+  // Absent in copies of earlier versions.
+  states: Type.Optional(Type.Unsafe<RuleStates | null>({ type: ['object', 'null'] })),
 })
 const Trigger = Type.Object({
   id: Type.String(),
@@ -73,7 +76,7 @@ const SELECT = `
         'cooldownSeconds', t.cooldown_seconds, 'activatedAt', t.activated_at) ORDER BY t.id), '[]')
       FROM email.triggers t WHERE t.project_id = p.id AND t.status = 'active') AS triggers,
     (SELECT coalesce(jsonb_agg(jsonb_build_object('id', d.id, 'key', d.key, 'status', d.status, 'version', d.version,
-        'definition', d.definition) ORDER BY d.id), '[]') FROM decision.decisions d
+        'definition', d.definition, 'states', d.states) ORDER BY d.id), '[]') FROM decision.decisions d
       WHERE d.project_id = p.id) AS decisions,
     (SELECT coalesce(jsonb_agg(jsonb_build_object('key', s.key, 'condition', s.condition) ORDER BY s.id), '[]')
       FROM decision.segments s WHERE s.project_id = p.id) AS segments

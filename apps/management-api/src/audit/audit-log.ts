@@ -1,5 +1,15 @@
-import { type AuditActor, readProjectIds, SYSTEM, storeAuditEntries } from '@waymark/pipeline'
+import { auditRecords } from '@waymark/contracts/topics'
+import type { Prisma } from '@waymark/database'
+import {
+  AUDIT_LANE,
+  type AuditActor,
+  addToOutboxByPrisma,
+  readProjectIds,
+  SYSTEM,
+  storeAuditEntries,
+} from '@waymark/pipeline'
 import type { Platform } from '@waymark/service-kit'
+import { v7 as uuidv7 } from 'uuid'
 import type { Client } from '../http/request-parts.ts'
 
 /** An action to record. */
@@ -71,6 +81,21 @@ export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock'
       return orLog(whole, writing())
     },
   }
+}
+
+/** Records in the transaction of a change what happened to a project without any of its users or keys. */
+export const auditInTransaction = async (
+  tx: Prisma.TransactionClient,
+  projectId: string,
+  { operation, resourceId, at }: { operation: string; resourceId: string; at: Date },
+): Promise<void> => {
+  const { kind, id: actorId } = SYSTEM
+  const entry = { id: uuidv7(), projectId, operation, resourceId, fields: [] }
+  await tx.auditEntry.create({ data: { ...entry, actorKind: kind, actorId, at } })
+  const record = { ...entry, v: 1 as const, actor: { kind, id: actorId }, network: null, requestId: null }
+  await addToOutboxByPrisma(tx, AUDIT_LANE, auditRecords, [
+    { key: projectId, value: { ...record, at: at.toISOString() } },
+  ])
 }
 
 export type AuditLog = ReturnType<typeof createAuditLog>

@@ -7,7 +7,7 @@ import type { Pool, PoolClient } from 'pg'
 /** How long the queries of one answer may take together, in ms. */
 export const EXPERIMENT_TIMEOUT_MS = 25_000
 /** Days before the exposure of which the past of people is read. */
-const PAST_DAYS = 14
+export const PAST_DAYS = 14
 /** Larger values are left out, so that their squares stay exact enough to add. */
 const MAX_VALUE = 1e15
 /** Smaller values count as 0, because PostgreSQL refuses squares that are too small for a number. */
@@ -57,12 +57,17 @@ const RULES = `
   FROM decision.decision_versions
   WHERE decision_id = $1 AND version = ANY($2::int[])`
 
-// Nothing is stored as more than a day ahead of its receipt, so the time of receipt bounds what is read.
-const CONVERSIONS = `
+// Nothing is stored as more than a day ahead of its receipt, so the time of receipt bounds what is read. Net amounts are
+// those of conversions less the discounts of coupons that were not rolled back.
+export const CONVERSIONS = `
   SELECT coalesce(p.merged_into, c.profile_id) AS person, c.occurred_at AS at, c.currency,
-    (CASE $3 WHEN 'amount' THEN c.amount WHEN 'quantity' THEN c.quantity ELSE 1 END)::numeric AS value
+    (CASE WHEN $3 IN ('amount', 'net') THEN c.amount WHEN $3 = 'quantity' THEN c.quantity ELSE 1 END)::numeric AS value
   FROM ingest.conversions c LEFT JOIN ingest.profiles p ON p.id = c.profile_id
-  WHERE c.project_id = $4 AND c.selector_id = $5::uuid AND c.received_at >= $6`
+  WHERE c.project_id = $4 AND c.selector_id = $5::uuid AND c.received_at >= $6
+  UNION ALL
+  SELECT coalesce(p.merged_into, r.profile_id), r.redeemed_at, r.currency, (r.rolled_back_amount - r.discount_amount)::numeric
+  FROM coupon.redemptions r LEFT JOIN ingest.profiles p ON p.id = r.profile_id
+  WHERE $3 = 'net' AND r.project_id = $4 AND r.redeemed_at >= $6 AND r.rolled_back_at IS NULL AND r.discount_amount > 0`
 // Events are in the event store. Their values are copied, so that they are joined with exposures.
 const CREATE_VALUES = `
   CREATE TEMPORARY TABLE event_values (profile_id uuid, at timestamptz, value float8) ON COMMIT DROP`
@@ -70,12 +75,16 @@ const CLEAR_VALUES = 'TRUNCATE pg_temp.event_values'
 const ADD_VALUES = `
   INSERT INTO pg_temp.event_values SELECT * FROM unnest($1::uuid[], $2::timestamptz[], $3::float8[])`
 const VALUES_PER_READ = 10_000
-const EVENTS = `
+export const EVENTS = `
   SELECT coalesce(p.merged_into, e.profile_id) AS person, e.at, NULL::text AS currency, e.value::numeric AS value
   FROM pg_temp.event_values e LEFT JOIN ingest.profiles p ON p.id = e.profile_id`
 
+/** A value `h.value` that can be squared and added. */
+export const USABLE_VALUE = `
+  CASE WHEN abs(h.value) < ${MIN_VALUE} THEN 0 WHEN abs(h.value) <= ${MAX_VALUE} THEN h.value END::float8`
+
 /** The value `y` of each person from the exposure to a time, and `x` from before the exposure. */
-const VALUES: Record<DecisionMetric['kind'], string> = {
+export const VALUES: Record<DecisionMetric['kind'], string> = {
   count:
     '(count(value) FILTER (WHERE after AND at < time) > 0)::int AS y, (count(value) FILTER (WHERE NOT after) > 0)::int AS x',
   sum: 'coalesce(sum(value) FILTER (WHERE after AND at < time), 0) AS y, coalesce(sum(value) FILTER (WHERE NOT after), 0) AS x',
@@ -86,7 +95,7 @@ const VALUES: Record<DecisionMetric['kind'], string> = {
 const sumByVariant = (happened: string, kind: DecisionMetric['kind']): string => `
   WITH ${PEOPLE}, happened AS (${happened}), observed AS (
     SELECT people.person, people.variant, people.since, h.at, h.at >= people.since AS after, h.currency,
-      CASE WHEN abs(h.value) < ${MIN_VALUE} THEN 0 WHEN abs(h.value) <= ${MAX_VALUE} THEN h.value END::float8 AS value
+      ${USABLE_VALUE} AS value
     FROM people LEFT JOIN happened h
       ON h.person = people.person AND h.at >= people.since - interval '${PAST_DAYS} days'
   ), persons AS (
@@ -124,7 +133,7 @@ type ExperimentQuery = {
   historyUntil: number | null
 }
 
-type Stores = {
+export type Stores = {
   pool: Pool
   /** Its queries end in time. */
   events: Pick<EventQueries, 'readValues'>
@@ -134,17 +143,35 @@ type Stores = {
  * Reads who was exposed to the variants of a decision, and sums what they did, from one snapshot of the database. Rejects with
  * a timeout of the database when it takes longer than 25 s.
  */
-export const readExperiment = async (
+export const readExperiment = (stores: Stores, about: ExperimentQuery): Promise<StoredExperiment> =>
+  measureInSnapshot(stores, EXPERIMENT_TIMEOUT_MS, (measuring) => readAll(measuring, about))
+
+/** Reads from one snapshot of the database. */
+export type Measuring = {
+  query: <R extends object>(text: string, values: unknown[]) => Promise<R[]>
+  /** Copies the values of an event that was received since then for `EVENTS`, in place of those of the event before. */
+  copyValues: (about: {
+    projectId: string
+    eventName: string
+    property: string | null
+    received: Date
+  }) => Promise<void>
+}
+
+/** Runs what reads exposures and values in one snapshot. Rejects with a timeout of the database after `timeoutMs`. */
+export const measureInSnapshot = async <T>(
   { pool, events }: Stores,
-  about: ExperimentQuery,
-): Promise<StoredExperiment> => {
+  timeoutMs: number,
+  run: (measuring: Measuring) => Promise<T>,
+): Promise<T> => {
+  const until = performance.now() + timeoutMs
   const client = await pool.connect()
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ')
-    const experiment = await readAll({ client, events }, about, performance.now() + EXPERIMENT_TIMEOUT_MS)
+    const result = await run(measuringOn(client, events, until))
     await client.query('COMMIT')
     client.release()
-    return experiment
+    return result
   } catch (error) {
     // The connection is closed, which ends its transaction.
     client.release(true)
@@ -152,16 +179,40 @@ export const readExperiment = async (
   }
 }
 
-const readAll = async (
-  { client, events }: { client: PoolClient; events: Stores['events'] },
-  { decisionId, countingId, environment, projectId, metrics, historyUntil }: ExperimentQuery,
-  until: number,
-): Promise<StoredExperiment> => {
-  const query = async <R extends object>(text: string, values: unknown[]): Promise<R[]> => {
+const measuringOn = (client: PoolClient, events: Stores['events'], until: number): Measuring => {
+  let isCreated = false
+  const query: Measuring['query'] = async <R extends object>(text: string, values: unknown[]) => {
     const left = Math.max(1, Math.ceil(until - performance.now()))
     await client.query("SELECT set_config('statement_timeout', $1, true)", [`${left}`])
     return (await client.query<R>(text, values)).rows
   }
+  return {
+    query,
+    copyValues: async ({ projectId, eventName, property, received }) => {
+      const ref = property === null ? undefined : parsePropertyName(property)
+      const portion = () => VALUES_PER_READ
+      await query(isCreated ? CLEAR_VALUES : CREATE_VALUES, [])
+      isCreated = true
+      for await (const rows of events.readValues({
+        projectId,
+        eventName,
+        receivedFrom: received.getTime(),
+        property: ref?.source === 'properties' ? ref : undefined,
+        portion,
+      }))
+        await query(ADD_VALUES, [
+          rows.map(({ profileId }) => profileId),
+          rows.map(({ at }) => new Date(at)),
+          rows.map(({ value }) => value),
+        ])
+    },
+  }
+}
+
+const readAll = async (
+  { query, copyValues }: Measuring,
+  { decisionId, countingId, environment, projectId, metrics, historyUntil }: ExperimentQuery,
+): Promise<StoredExperiment> => {
   const counted = await query<ExposedPeople & { since: Date; switched: number }>(COUNT_PEOPLE, [countingId])
   const versions = [...new Set(counted.map(({ version }) => version))]
   const rules = await query<{ version: number; rules: unknown }>(RULES, [decisionId, versions, environment])
@@ -174,31 +225,13 @@ const readAll = async (
           { length: HISTORY_TIMES },
           (_, index) => new Date(start + ((historyUntil - start) * (index + 1)) / HISTORY_TIMES),
         )
-  const copyValues = async (eventName: string, property: string | null): Promise<void> => {
-    const ref = property === null ? undefined : parsePropertyName(property)
-    const portion = () => VALUES_PER_READ
-    await query(CLEAR_VALUES, [])
-    for await (const rows of events.readValues({
-      projectId,
-      eventName,
-      receivedFrom: received.getTime(),
-      property: ref?.source === 'properties' ? ref : undefined,
-      portion,
-    }))
-      await query(ADD_VALUES, [
-        rows.map(({ profileId }) => profileId),
-        rows.map(({ at }) => new Date(at)),
-        rows.map(({ value }) => value),
-      ])
-  }
   const samples: MetricSamples[] = []
-  if (counted.length > 0) await query(CREATE_VALUES, [])
   for (const metric of metrics) {
     const { eventName, selectorId, property, kind } = metric
     const value = kind === 'count' ? 'one' : (property ?? 'amount')
     const ofConversions = [value, projectId, selectorId, received]
     if (eventName !== null && counted.length > 0)
-      await copyValues(eventName, kind === 'count' ? null : property)
+      await copyValues({ projectId, eventName, property: kind === 'count' ? null : property, received })
     const rows =
       counted.length === 0
         ? []
@@ -214,7 +247,8 @@ const readAll = async (
     samples.push({
       samples: samplesAt(times.length),
       history: times.map((at, index) => ({ at, samples: samplesAt(index) })),
-      currencies: eventName === null && value === 'amount' ? (rows[0]?.currencies ?? []) : [],
+      currencies:
+        eventName === null && (value === 'amount' || value === 'net') ? (rows[0]?.currencies ?? []) : [],
     })
   }
   return {

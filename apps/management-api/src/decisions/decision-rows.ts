@@ -4,17 +4,22 @@ import type {
   DecisionDefinition,
   DecisionParts,
   DecisionStatus,
+  RuleStates,
 } from '@waymark/contracts/decision-definition'
 import { PRODUCTION } from '@waymark/contracts/environment'
 import { type DecisionPatch, MAX_DECISION_VERSIONS } from '@waymark/contracts/http/decisions'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { requireNoProblems } from '@waymark/contracts/require-valid'
 import { decisionChanges } from '@waymark/contracts/topics'
-import type { Database, Prisma } from '@waymark/database'
+import { type Database, Prisma } from '@waymark/database'
 import {
   type DecisionWarning,
   decisionProblems,
+  hasPause,
   inEachEnvironment,
+  inEnvironment,
+  isGuarded,
+  keepStates,
   reshufflesOf,
   writeDecision,
 } from '@waymark/domain/decision'
@@ -45,12 +50,20 @@ type DecisionRef = {
   requireMatch?: (row: DecisionRow) => void
 }
 
-/** A change of a decision. `null` leaves status or parts unchanged. A `definition` is stored as it is, without checks. */
+/**
+ * A change of a decision. `null` leaves status or parts unchanged. A `definition` is stored as it is, without checks, and so
+ * are the `states` of rules.
+ */
 type Change = {
   change: string
   status: DecisionStatus | null
   parts: DecisionParts | null
   definition?: DecisionDefinition
+  states?: RuleStates
+  /** Why a guard makes it. */
+  evidence?: Record<string, unknown>
+  /** Why a person resumes it. */
+  reason?: string
 }
 
 type Transaction = Prisma.TransactionClient
@@ -59,13 +72,22 @@ type Transaction = Prisma.TransactionClient
 const LANE = 'decisions'
 
 /** A stored decision as it is evaluated. It was validated when it was saved. */
-export const toDecision = ({ id, projectId, key, status, version, definition }: DecisionRow): Decision => ({
+export const toDecision = ({
+  id,
+  projectId,
+  key,
+  status,
+  version,
+  definition,
+  states,
+}: DecisionRow): Decision => ({
   id,
   projectId,
   key,
   status: status as DecisionStatus,
   version,
   definition: definition as DecisionDefinition,
+  states: states as RuleStates | null,
 })
 
 /** Adds a decision. @throws AppError unprocessable */
@@ -84,8 +106,9 @@ export const addDecision = (
     const definition = writeDecision(parts, null, generated)
     await requireUsable(tx, projectId, key, definition)
     const data = { status, version: 1, definition: definition as Prisma.InputJsonObject }
-    const row = await tx.decision.create({ data: { id: uuidv7(), projectId, key, ...data } })
-    await keepVersion(tx, row, 'created', actor)
+    const guards = guardColumns(definition, keepStates(null, definition, null, new Date().toISOString()))
+    const row = await tx.decision.create({ data: { id: uuidv7(), projectId, key, ...data, ...guards } })
+    await keepVersion(tx, row, { change: 'created' }, actor)
     await requireConfigurationFits(tx, projectId, quotas)
     return { row, warnings: [] }
   })
@@ -101,6 +124,18 @@ export const patchOf = (
   const environments =
     parts.environments === null ? null : { ...definition.environments, ...parts.environments }
   return { status, parts: { ...definition, ...parts, environments } }
+}
+
+/** A decision that is turned on or off in an environment. */
+export const withStatus = (
+  definition: DecisionDefinition,
+  environment: string,
+  status: 'active' | 'paused',
+): Pick<Change, 'status'> & { definition?: DecisionDefinition } => {
+  if (environment === PRODUCTION) return { status }
+  const { [environment]: before, ...others } = definition.environments ?? {}
+  const environments = { ...others, [environment]: { rules: before?.rules ?? [], status } }
+  return { status: null, definition: { ...definition, environments } }
 }
 
 /**
@@ -144,22 +179,48 @@ export const changeDecisionIn = async (
 ): Promise<ChangedDecision> => {
   const { projectId, key, actor } = ref
   const current = await findChangeable(tx, ref)
-  const { change, status, parts, definition: unchecked = current.definition } = await decide(current, tx)
+  const made = await decide(current, tx)
+  const { status, parts, definition: unchecked = current.definition } = made
   const definition = parts ? writeDecision(parts, current.definition, generated) : unchecked
   if (parts) await requireUsable(tx, projectId, key, definition)
+  const states =
+    made.states ?? keepStates(current.definition, definition, current.states, new Date().toISOString())
+  const next = { ...current, status: status ?? current.status, definition, states }
+  requireNotTurnedOff(current, next)
   const row = await tx.decision.update({
     where: { id: current.id },
     data: {
-      status: status ?? current.status,
+      ...guardColumns(definition, states),
+      status: next.status,
       version: { increment: 1 },
       definition: definition as Prisma.InputJsonObject,
       updatedAt: new Date(),
     },
   })
-  await keepVersion(tx, row, change, actor)
+  await keepVersion(tx, row, made, actor)
   if (parts) await requireConfigurationFits(tx, projectId, quotas)
   const dependents = status === 'archived' ? await dependentsOf(tx, current) : []
   return { row, warnings: [...reshufflesOf(current.definition, definition), ...dependents] }
+}
+
+/** The columns of a decision about its guards, which are evaluated at once. */
+const guardColumns = (definition: DecisionDefinition, states: RuleStates | null) => ({
+  states: (states as Prisma.InputJsonObject | null) ?? Prisma.DbNull,
+  guardsDueAt: isGuarded(definition) ? new Date() : null,
+})
+
+/** What a guard has turned off stays so until it is resumed with a reason. @throws AppError conflict */
+const requireNotTurnedOff = (before: Decision, after: Decision): void => {
+  for (const { environment = PRODUCTION, status } of inEachEnvironment(after))
+    if (
+      status === 'active' &&
+      inEnvironment(before, environment).status !== 'active' &&
+      hasPause(after.states, environment)
+    )
+      throw new AppError(
+        'conflict',
+        `A guard has turned the decision off in ${environment}: resume it with a reason (POST resume)`,
+      )
 }
 
 const findChangeable = async (
@@ -273,7 +334,7 @@ const unknownEnvironments = async (
 const keepVersion = async (
   tx: Transaction,
   row: DecisionRow,
-  change: string,
+  { change, evidence, reason }: Pick<Change, 'change' | 'evidence' | 'reason'>,
   actor: Author,
 ): Promise<void> => {
   await tx.decisionVersion.create({
@@ -283,6 +344,8 @@ const keepVersion = async (
       change,
       status: row.status,
       definition: row.definition as Prisma.InputJsonObject,
+      ...(evidence && { evidence: evidence as Prisma.InputJsonObject }),
+      ...(reason !== undefined && { reason }),
       changedByKind: actor.kind,
       changedById: actor.id,
     },
@@ -304,6 +367,8 @@ const keepVersion = async (
         change,
         status,
         changedBy: { kind: actor.kind, id: actor.id },
+        ...(evidence && { evidence }),
+        ...(reason !== undefined && { reason }),
         at: row.updatedAt.toISOString(),
       },
     },

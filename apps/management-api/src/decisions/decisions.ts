@@ -1,5 +1,5 @@
 import { AppError } from '@waymark/contracts/app-error'
-import type { DecisionDefinition } from '@waymark/contracts/decision-definition'
+import type { DecisionDefinition, RuleStates } from '@waymark/contracts/decision-definition'
 import { PRODUCTION } from '@waymark/contracts/environment'
 import {
   activateDecision,
@@ -12,10 +12,12 @@ import {
   pauseDecision,
   replaceDecision,
   restoreDecision,
+  resumeDecision,
   rollbackDecision,
   updateDecision,
 } from '@waymark/contracts/http/decisions'
 import type { Prisma } from '@waymark/database'
+import { hasPause, resumed, stopsOf } from '@waymark/domain/decision'
 import { createPatch } from '@waymark/domain/json'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { namesFor } from '../audit/actor-names.ts'
@@ -30,10 +32,11 @@ import {
   changeDecision,
   type DecisionRow,
   patchOf,
+  withStatus,
 } from './decision-rows.ts'
 
 /** A project's decisions and their versions. */
-export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Route[] => {
+export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDeps): Route[] => {
   const find = async (projectId: string, key: string): Promise<DecisionRow> =>
     requireFound(await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
 
@@ -46,10 +49,8 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Ro
       const changed = await changeDecision(db, refOf(request), quotas, async ({ definition }, tx) => {
         if (environment === PRODUCTION) return { change, status, parts: null }
         await holdEnvironment(tx, request.projectId, environment)
-        const { [environment]: before, ...others } = definition.environments ?? {}
-        const environments = { ...others, [environment]: { rules: before?.rules ?? [], status } }
         // Not checked again, so that nothing keeps a decision from being turned off.
-        return { change: 'updated', status: null, parts: null, definition: { ...definition, environments } }
+        return { change: 'updated', parts: null, ...withStatus(definition, environment, status) }
       })
       return { body: viewOf(changed) }
     })
@@ -104,6 +105,22 @@ export const decisionRoutes = ({ projectRoute, db, quotas }: ManagementDeps): Ro
     }),
     switchRoute(activateDecision, 'active', 'activated'),
     switchRoute(pauseDecision, 'paused', 'paused'),
+    projectRoute(resumeDecision, async ({ body: { reason }, query: { environment }, ...request }) => {
+      const changed = await changeDecision(db, refOf(request), quotas, ({ definition, states }) => {
+        if (!states || !stopsOf(states).some((stop) => stop.environment === environment))
+          throw new AppError('conflict', `No guard has stopped the decision in ${environment}`)
+        return {
+          change: 'resumed',
+          parts: null,
+          ...(hasPause(states, environment)
+            ? withStatus(definition, environment, 'active')
+            : { status: null }),
+          states: resumed(states, environment, new Date(clock()).toISOString()),
+          reason,
+        }
+      })
+      return { body: viewOf(changed) }
+    }),
     projectRoute(archiveDecision, async (request) => {
       const change = { change: 'archived', status: 'archived', parts: null } as const
       return { body: viewOf(await changeDecision(db, refOf(request), quotas, () => change)) }
@@ -184,10 +201,16 @@ const viewOf = ({ row, warnings }: ChangedDecision) => ({
   version: row.version,
   metrics: [],
   ...(row.definition as DecisionDefinition),
+  ...stopsView(row.states as RuleStates | null),
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
   ...(warnings.length > 0 && { warnings }),
 })
+
+const stopsView = (states: RuleStates | null) => {
+  const stops = stopsOf(states)
+  return stops.length > 0 && { stops }
+}
 
 /** An earlier definition with the present statuses in environments, so that a restore turns nothing on. */
 const withStatusesOf = (
@@ -217,6 +240,8 @@ const viewVersion = (stored: StoredVersion) => ({
   version: stored.version,
   change: stored.change,
   ...contentsOf(stored),
+  ...(stored.evidence !== null && { evidence: stored.evidence as Record<string, unknown> }),
+  ...(stored.reason !== null && { reason: stored.reason }),
   changedBy: { kind: stored.changedByKind, id: stored.changedById },
   changedAt: stored.changedAt,
 })

@@ -1,13 +1,14 @@
-import { type Static, Type } from 'typebox'
+import { type Static, type TSchema, Type } from 'typebox'
 import {
   DecisionKey,
   DecisionStatusSchema,
   decisionParts,
+  guardActions,
   MetricGoal,
   MetricKind,
 } from '../decision-definition.ts'
 import { EnvironmentKey, PRODUCTION } from '../environment.ts'
-import { Id, JsonObject, NullableString, NullableTimestamp, Timestamp } from '../schema-parts.ts'
+import { Id, JsonObject, NullableString, NullableTimestamp, notBlank, Timestamp } from '../schema-parts.ts'
 import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
 import { ErrorBody, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
@@ -81,6 +82,34 @@ const Warnings = Type.Array(
   { description: 'Side effects of the change, such as people who get another variant.' },
 )
 
+const PerArm = <S extends TSchema>(value: S, description: string) =>
+  Type.Object({ variant: value, control: value }, { description })
+const Bound = Type.Unsafe<number | null>({ type: ['number', 'null'] })
+const Stop = Type.Object({
+  environment: Type.String(),
+  ruleId: Type.String(),
+  metric: Type.String(),
+  worseThan: Type.Number({ description: 'The bound, in percent.' }),
+  action: Type.Unsafe<(typeof guardActions)[number]>({ type: 'string', enum: [...guardActions] }),
+  at: Timestamp,
+  variant: Type.String(),
+  control: Type.String({ description: 'The variant that it was compared with.' }),
+  percentage: Type.Number({ description: 'The percentage of the rule when it was stopped.' }),
+  people: PerArm(Type.Integer(), 'People who count.'),
+  value: PerArm(Bound, 'Means per person; for the kind `count` the share of people.'),
+  lift: Type.Unsafe<number | null>({
+    type: ['number', 'null'],
+    description: 'The change as a part of the control. Null when that is 0.',
+  }),
+  interval: Type.Unsafe<[number, number] | null>({
+    type: ['array', 'null'],
+    items: { type: 'number' },
+    description: 'Contains the true `lift` at all times. Null when the value of the control might be 0.',
+  }),
+})
+/** What a guard has stopped, and why. */
+export type DecisionStop = Static<typeof Stop>
+
 const parts = { ...decisionParts, salt: Type.String() }
 const DecisionView = Type.Object({
   id: Id,
@@ -88,6 +117,11 @@ const DecisionView = Type.Object({
   status: DecisionStatusSchema,
   version: Type.Integer({ description: 'The number of changes, including changes of the status.' }),
   ...parts,
+  stops: Type.Optional(
+    Type.Array(Stop, {
+      description: 'What guards have stopped, until `POST resume`. Absent when nothing is.',
+    }),
+  ),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   warnings: Type.Optional(Warnings),
@@ -99,10 +133,20 @@ export const MAX_DECISION_VERSIONS = 500
 const DecisionVersion = Type.Object({
   version: Type.Integer(),
   change: Type.String({
-    description: '`created`, `updated`, `activated`, `paused`, `archived`, `rolled_back` or `scheduled`.',
+    description:
+      '`created`, `updated`, `activated`, `paused`, `archived`, `rolled_back`, `scheduled`, `stopped` (by a guard), ' +
+      '`advanced` (a step of a ramp whose evidence is there) or `resumed`.',
   }),
   status: DecisionStatusSchema,
   ...parts,
+  evidence: Type.Optional(
+    Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'The figures with which a guard made this version.',
+    }),
+  ),
+  reason: Type.Optional(Type.String({ description: 'Why a person resumed the decision.' })),
   changedBy: ChangeAuthor,
   changedAt: Timestamp,
 })
@@ -339,6 +383,10 @@ const one = `${collection}/{key}`
 const decision = { description: 'The decision', schema: DecisionView }
 const stale = { description: 'The decision was changed by another request', schema: ErrorBody }
 const archived = { description: 'The decision is archived', schema: ErrorBody }
+const cannotSwitch = {
+  description: 'The decision is archived, or a guard has turned it off',
+  schema: ErrorBody,
+}
 const editor = { by: 'project', role: 'editor' } as const
 const viewer = { by: 'project', role: 'viewer' } as const
 
@@ -422,7 +470,7 @@ const statusChange = (id: string, verb: string, summary: string, description: st
     access: editor,
     effects: [],
     query: Type.Object(inEnvironment),
-    answers: { 200: decision, 409: archived },
+    answers: { 200: decision, 409: cannotSwitch },
   })
 export const activateDecision = statusChange(
   'activateDecision',
@@ -437,6 +485,28 @@ export const pauseDecision = statusChange(
   'Everyone gets the fallback variant with the reason `DISABLED`, in every process within 5 seconds, also while Redis or ' +
     'Kafka does not answer.',
 )
+export const resumeDecision = defineOperation({
+  id: 'resumeDecision',
+  method: 'post',
+  path: `${one}/resume`,
+  tag,
+  summary: 'Resume what guards have stopped',
+  description:
+    'Applies to all rules in the environment. Ramps go on from where they were stopped; a decision that was paused is active ' +
+    'again. Guards then count people anew.',
+  access: editor,
+  effects: [],
+  query: Type.Object(inEnvironment),
+  body: Type.Object({
+    reason: Type.String({
+      minLength: 1,
+      maxLength: 1_000,
+      ...notBlank,
+      description: 'Why; kept in the history.',
+    }),
+  }),
+  answers: { 200: decision, 409: { description: 'No guard has stopped it there', schema: ErrorBody } },
+})
 export const archiveDecision = defineOperation({
   id: 'archiveDecision',
   method: 'post',
@@ -608,6 +678,7 @@ export const decisionOperations = [
   updateDecision,
   activateDecision,
   pauseDecision,
+  resumeDecision,
   archiveDecision,
   getDecisionHistory,
   getDecisionVersion,

@@ -177,6 +177,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   replaceDecision: decision,
   updateDecision: { name: 'New checkout' },
   rollbackDecision: { version: 1 },
+  resumeDecision: { reason: 'The payment provider was down, not the new checkout' },
   scheduleChange: { at: '2099-01-01T09:00:00Z', change: { status: 'active' } },
   previewDecision: { visitorId: 'visitor-1', traits: { plan: 'pro' } },
 

@@ -41,11 +41,15 @@ export const DecisionChange = Type.Object({
   decisionKey: Type.String(),
   /** The new version. The management API answers its definition. */
   version: Type.Integer(),
-  /** What was done, such as `created`, `updated`, `activated` or `rolled_back`. */
+  /** What was done, such as `created`, `updated`, `activated`, `rolled_back` or `stopped`. */
   change: Type.String(),
   /** The status since then. */
   status: Type.String(),
   changedBy: Type.Object({ kind: Type.String(), id: Type.String() }),
+  /** Of a change by a guard: its figures. */
+  evidence: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
+  /** Why a person resumed it. */
+  reason: Type.Optional(Type.String()),
   at: Timestamp,
 })
 export type DecisionChange = Static<typeof DecisionChange>

@@ -1,4 +1,8 @@
-import { type DecisionParts, MAX_RAMP_STEPS } from '@waymark/contracts/decision-definition'
+import {
+  type DecisionParts,
+  MAX_GUARDED_DECISIONS,
+  MAX_RAMP_STEPS,
+} from '@waymark/contracts/decision-definition'
 import { createDecision } from '@waymark/contracts/http/decisions'
 import { describe, expect, it } from 'vitest'
 import { decisionProblems, MAX_DECISION_BYTES } from './check-decision.ts'
@@ -154,14 +158,154 @@ describe('a metric', () => {
       'of another value',
       [{ ...selector, kind: 'sum', property: 'properties.a' }],
       'metrics.0.property',
-      'amount or quantity',
+      'amount, quantity or net',
     ],
   ])('%s is refused', (_what, metrics, field, message) => {
     expect(problemsOf({ metrics })).toEqual({ [field]: expect.stringContaining(message) })
   })
 
+  it('of net amounts is a sum', () => {
+    expect(problemsOf({ metrics: [{ ...selector, kind: 'sum', property: 'net' }] })).toEqual({})
+    expect(problemsOf({ metrics: [{ ...selector, kind: 'mean', property: 'net' }] })).toEqual({
+      'metrics.0.property': 'net is used with the kind sum',
+    })
+  })
+
   it('of 5 keys is allowed', () => {
     expect(problemsOf({ metrics: [{ ...event, kind: 'sum', property: 'properties.a.b.c.d.e' }] })).toEqual({})
+  })
+})
+
+describe('guards', () => {
+  type GuardParts = NonNullable<NonNullable<DecisionParts['rules'][number]['guards']>[number]>
+  const metrics: DecisionParts['metrics'] = [
+    { key: 'Ordered', eventName: 'order', kind: 'count', goal: 'up' },
+    { key: 'Errors', eventName: 'error', kind: 'sum', goal: 'down' },
+  ]
+  const ramp = [
+    { at: '2026-01-01T00:00:00Z', percentage: 5 },
+    { at: '2026-01-02T00:00:00Z', percentage: 50 },
+  ]
+  const guard: GuardParts = { metric: 'Ordered', worseThan: 10, action: 'rollback' }
+  const rule = { variant: 'b', ramp, guards: [guard] }
+  const split = [
+    { variant: 'a', weight: 1 },
+    { variant: 'b', weight: 1 },
+  ]
+  const guarded = (change: Partial<typeof rule> & object) => ({ metrics, rules: [{ ...rule, ...change }] })
+
+  it('are allowed with a ramp and with a split', () => {
+    expect(problemsOf(guarded({}))).toEqual({})
+    expect(problemsOf({ metrics, rules: [{ split, guards: [{ ...guard, action: 'pause' }] }] })).toEqual({})
+    expect(problemsOf({ metrics, rules: [{ split, ramp, guards: [{ ...guard, action: 'hold' }] }] })).toEqual(
+      {},
+    )
+    expect(problemsOf(guarded({ guards: [{ ...guard, worseThan: 99.9 }] }))).toEqual({})
+    expect(
+      problemsOf(guarded({ guards: [{ metric: 'Errors', worseThan: 1_000, action: 'pause' }] })),
+    ).toEqual({})
+    expect(problemsOf({ metrics, rules: [{ variant: 'a', condition: { '==': [1, 2] } }, rule] })).toEqual({})
+  })
+
+  it.each<[string, Partial<DecisionParts>, string, string]>([
+    [
+      'of an unknown metric',
+      guarded({ guards: [{ ...guard, metric: 'x' }] }),
+      'rules.0.guards.0.metric',
+      'key of a metric',
+    ],
+    [
+      'twice of a metric',
+      guarded({ guards: [guard, guard] }),
+      'rules.0.guards.1.metric',
+      'has a guard already',
+    ],
+    [
+      'of a fall by all',
+      guarded({ guards: [{ ...guard, worseThan: 100 }] }),
+      'rules.0.guards.0.worseThan',
+      'below 100',
+    ],
+    [
+      'of a rollout',
+      { metrics, rules: [{ variant: 'b', guards: [guard] }] },
+      'rules.0.guards',
+      'a ramp or a split',
+    ],
+    [
+      'of a split of one',
+      { metrics, rules: [{ split: [{ variant: 'a', weight: 1 }], guards: [guard] }] },
+      'rules.0.guards',
+      'two weights',
+    ],
+    [
+      'that hold a split',
+      { metrics, rules: [{ split, guards: [{ ...guard, action: 'hold' }] }] },
+      'rules.0.guards.0.action',
+      'with a ramp',
+    ],
+    [
+      'of the fallback',
+      { metrics, rules: [{ ...rule, variant: 'a' }] },
+      'rules.0.guards',
+      'other than the fallback',
+    ],
+    ['before another rule', { metrics, rules: [rule, { variant: 'a' }] }, 'rules.0.guards', 'the last rule'],
+    [
+      'after a partial rule',
+      { metrics, rules: [{ variant: 'a', rollout: 50 }, rule] },
+      'rules.1.guards',
+      'a rollout of 100',
+    ],
+  ])('%s are refused', (_what, change, field, message) => {
+    expect(problemsOf(change)).toEqual({ [field]: expect.stringContaining(message) })
+  })
+
+  it('of 50 decisions are allowed', () => {
+    const others = (count: number) => Array.from({ length: count }, (_, n) => named(`d${n}`, guarded({})))
+    expect(problemsOf(guarded({}), others(MAX_GUARDED_DECISIONS - 1))).toEqual({})
+    expect(problemsOf(guarded({}), others(MAX_GUARDED_DECISIONS))).toEqual({
+      rules: expect.stringContaining('50 decisions'),
+    })
+    expect(problemsOf({}, others(MAX_GUARDED_DECISIONS))).toEqual({})
+  })
+
+  it('of 10 metrics with steps of 100 to 10,000,000 people are what the API accepts', () => {
+    const fits = (count: number, minPeople: number, worseThan = 10): boolean =>
+      createDecision.body?.validator.fits({
+        key: 'd',
+        ...parts(),
+        rules: [
+          {
+            variant: 'b',
+            ramp: [{ at: '2026-01-01T00:00:00Z', percentage: 5, minPeople }],
+            guards: Array.from({ length: count }, () => ({ ...guard, worseThan })),
+          },
+        ],
+      }) ?? false
+    expect([10, 11].map((count) => fits(count, 100))).toEqual([true, false])
+    expect([99, 100, 10_000_000, 10_000_001].map((people) => fits(1, people))).toEqual([
+      false,
+      true,
+      true,
+      false,
+    ])
+    expect([-0.1, 0, 1_000, 1_000.1].map((bound) => fits(1, 100, bound))).toEqual([false, true, true, false])
+  })
+
+  it('let a step ask for people, but for the last one', () => {
+    const [first, last] = ramp as [(typeof ramp)[0], (typeof ramp)[0]]
+    const steps = (...given: object[]) => ({ metrics, rules: [{ ...rule, ramp: given as typeof ramp }] })
+    expect(problemsOf(steps({ ...first, minPeople: 100 }, last))).toEqual({})
+    expect(problemsOf(steps(first, { ...last, minPeople: 100 }))).toEqual({
+      'rules.0.ramp.1.minPeople': expect.stringContaining('last step'),
+    })
+    expect(problemsOf(steps({ ...first, percentage: 0, minPeople: 100 }, last))).toEqual({
+      'rules.0.ramp.0.minPeople': expect.stringContaining('some people get the variant'),
+    })
+    expect(problemsOf({ rules: [{ variant: 'b', ramp: [{ ...first, minPeople: 100 }, last] }] })).toEqual({
+      'rules.0.ramp.0.minPeople': expect.stringContaining('a guard'),
+    })
   })
 })
 

@@ -4,10 +4,12 @@ import type {
   DecisionMetric,
   DecisionRule,
 } from '@waymark/contracts/decision-definition'
+import { MAX_GUARDED_DECISIONS } from '@waymark/contracts/decision-definition'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { MAX_PROPERTY_DEPTH, parsePropertyName } from '../analytics/property.ts'
 import { isDeeperThan } from '../json/client-json.ts'
 import { conditionProblems } from './condition.ts'
+import { isGuarded } from './rule-state.ts'
 
 /** Bytes of a decision's JSON. */
 export const MAX_DECISION_BYTES = 64 * 1024
@@ -31,6 +33,7 @@ export const decisionProblems = (decision: Named, others: readonly Named[]): Val
     ...percentageProblems('holdout', definition.holdout),
     ...scheduleProblems(definition),
     ...metricProblems(definition.metrics ?? []),
+    ...guardedProblems(decision, others),
     ...groupProblems(decision, others),
     ...prerequisiteProblems(decision, others),
     ...Object.keys(definition.environments ?? {}).flatMap((name) =>
@@ -80,8 +83,9 @@ const repeatsIn = (names: readonly string[]): number[] =>
 const ruleProblems = (
   rule: DecisionRule,
   ruleIndex: number,
-  { variants }: DecisionDefinition,
+  definition: DecisionDefinition,
 ): ValidationItem[] => {
+  const { variants } = definition
   const at = `rules.${ruleIndex}`
   const isVariant = (name: string) => variants.some(({ key }) => key === name)
   const { variant, split, rollout, condition } = rule
@@ -105,15 +109,19 @@ const ruleProblems = (
       : []),
     ...percentageProblems(`${at}.rollout`, rollout),
     ...rampProblems(at, rule),
+    ...guardProblems(at, ruleIndex, definition),
     ...(condition === null ? [] : conditionProblems(condition, `${at}.condition`)),
   ]
 }
 
-const rampProblems = (at: string, { ramp = [], rollout }: DecisionRule): ValidationItem[] => [
+const rampProblems = (
+  at: string,
+  { ramp = [], rollout, guards, variant }: DecisionRule,
+): ValidationItem[] => [
   ...(ramp.length > 0 && rollout !== 100
     ? [problem(`${at}.rollout`, 'exclusive', 'is not used with a ramp: leave it out')]
     : []),
-  ...ramp.flatMap(({ at: time, percentage }, index) => {
+  ...ramp.flatMap(({ at: time, percentage, minPeople }, index) => {
     const step = `${at}.ramp.${index}`
     const before = ramp[index - 1]
     return [
@@ -124,8 +132,104 @@ const rampProblems = (at: string, { ramp = [], rollout }: DecisionRule): Validat
       ...(before && percentage < before.percentage
         ? [problem(`${step}.percentage`, 'order', 'is below the percentage of the step before')]
         : []),
+      ...(minPeople === undefined
+        ? []
+        : evidenceProblems(`${step}.minPeople`, {
+            isGuarded: guards !== undefined,
+            isLast: index === ramp.length - 1,
+            isCompared: percentage > 0 && (percentage < 100 || variant === null),
+          })),
     ]
   }),
+]
+
+const evidenceProblems = (
+  field: string,
+  { isGuarded, isLast, isCompared }: { isGuarded: boolean; isLast: boolean; isCompared: boolean },
+): ValidationItem[] => [
+  ...(isGuarded ? [] : [problem(field, 'exclusive', 'is used with guards: give the rule a guard')]),
+  ...(isLast ? [problem(field, 'exclusive', 'is not used in the last step, after which none begins')] : []),
+  ...(isCompared
+    ? []
+    : [problem(field, 'range', 'needs a percentage at which some people get the variant and others do not')]),
+]
+
+/** Decisions with guards cost queries every few minutes, so a project has a limited number of them. */
+const guardedProblems = (decision: Named, others: readonly Named[]): ValidationItem[] => {
+  const guarded = others.filter(({ key, definition }) => key !== decision.key && isGuarded(definition))
+  return isGuarded(decision.definition) && guarded.length >= MAX_GUARDED_DECISIONS
+    ? [
+        problem(
+          'rules',
+          'quota',
+          `have guards, which ${MAX_GUARDED_DECISIONS} decisions of the project have already: remove those of another one`,
+        ),
+      ]
+    : []
+}
+
+/** The variant that guards compare the others of a rule with. */
+export const controlOf = (rule: DecisionRule, fallbackVariant: string): string => {
+  const shares = (rule.split ?? []).filter(({ weight }) => weight > 0).map(({ variant }) => variant)
+  return shares.length === 0 || shares.includes(fallbackVariant)
+    ? fallbackVariant
+    : (shares[0] ?? fallbackVariant)
+}
+
+const guardProblems = (at: string, ruleIndex: number, definition: DecisionDefinition): ValidationItem[] => {
+  const { rules, metrics = [], fallbackVariant } = definition
+  const rule = rules[ruleIndex]
+  if (!rule?.guards) return []
+  const { guards, ramp, split, variant } = rule
+  const shares = (split ?? []).filter(({ weight }) => weight > 0)
+  return [
+    ...(ramp || split ? [] : [problem(`${at}.guards`, 'exclusive', 'are used with a ramp or a split')]),
+    ...(split && shares.length === 1
+      ? [problem(`${at}.guards`, 'exclusive', 'need a split with at least two weights above 0')]
+      : []),
+    ...(variant !== null && ramp ? comparisonProblems(`${at}.guards`, ruleIndex, rules) : []),
+    ...(variant !== null && variant === fallbackVariant
+      ? [problem(`${at}.guards`, 'exclusive', 'need a variant other than the fallback variant')]
+      : []),
+    ...repeatsIn(guards.map(({ metric }) => metric)).map((index) =>
+      problem(`${at}.guards.${index}.metric`, 'unique', 'has a guard already'),
+    ),
+    ...guards.flatMap(({ metric, worseThan, action }, index) => {
+      const guarded = metrics.find(({ key }) => key === metric)
+      const field = `${at}.guards.${index}`
+      return [
+        ...(guarded
+          ? []
+          : [problem(`${field}.metric`, 'exists', 'is not the key of a metric of this decision')]),
+        ...(guarded?.goal === 'up' && worseThan >= 100
+          ? [problem(`${field}.worseThan`, 'maximum', 'must be below 100: the metric cannot fall by more')]
+          : []),
+        ...(action === 'hold' && !ramp
+          ? [problem(`${field}.action`, 'exclusive', 'hold is used with a ramp; use pause or rollback')]
+          : []),
+      ]
+    }),
+  ]
+}
+
+/** Those outside of a ramp are compared with those in it, so they must be the same kind of people. */
+const comparisonProblems = (
+  field: string,
+  ruleIndex: number,
+  rules: readonly DecisionRule[],
+): ValidationItem[] => [
+  ...(ruleIndex === rules.length - 1
+    ? []
+    : [
+        problem(
+          field,
+          'order',
+          'of a ramp with one variant need the last rule, so that people outside of the ramp get the fallback variant',
+        ),
+      ]),
+  ...(rules.slice(0, ruleIndex).every(({ rollout, ramp }) => rollout === 100 && !ramp)
+    ? []
+    : [problem(field, 'exclusive', 'of a ramp with one variant need a rollout of 100 in all rules before')]),
 ]
 
 const percentageProblems = (field: string, percentage: number): ValidationItem[] => {
@@ -162,16 +266,18 @@ const metricProblems = (metrics: readonly DecisionMetric[]): ValidationItem[] =>
 
 const propertyProblem = ({ kind, property, selectorId }: DecisionMetric): string | null => {
   if (kind === 'count') return property === null ? null : 'is not used with the kind count'
-  if (selectorId !== null)
+  if (selectorId !== null) {
+    if (property === 'net' && kind !== 'sum') return 'net is used with the kind sum'
     return property === null || CONVERSION_VALUES.includes(property)
       ? null
-      : `must be ${CONVERSION_VALUES.join(' or ')} with a selectorId`
+      : `must be amount, quantity or net with a selectorId`
+  }
   if (property === null) return kind === 'mean' ? 'is required with the kind mean' : null
   return parsePropertyName(property)?.source === 'properties'
     ? null
     : `must be properties.<path>, with up to ${MAX_PROPERTY_DEPTH} keys`
 }
-const CONVERSION_VALUES = ['amount', 'quantity']
+const CONVERSION_VALUES = ['amount', 'quantity', 'net']
 
 const groupProblems = ({ key, definition }: Named, others: readonly Named[]): ValidationItem[] => {
   const group = definition.exclusionGroup

@@ -1,20 +1,35 @@
-import type { Decision, DecisionRule, DecisionVariant } from '@waymark/contracts/decision-definition'
+import type {
+  Decision,
+  DecisionRule,
+  DecisionVariant,
+  RuleState,
+} from '@waymark/contracts/decision-definition'
 import { PRODUCTION } from '@waymark/contracts/environment'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
 import { type CompiledCondition, type CountRef, compileCondition, countsIn, segmentsIn } from './condition.ts'
 import { inEachEnvironment, inEnvironment } from './environment.ts'
+import { rampStepsOf, stateOf } from './rule-state.ts'
 import { NO_SEGMENTS, type SegmentSet } from './segment.ts'
 
-/** A rule with its compiled condition, and the steps of its ramp, with times in ms since the epoch. */
+/**
+ * A rule with its compiled condition, and the steps of its ramp, with times in ms since the epoch. `stoppedAt` is the
+ * percentage at which a guard holds it; null while none does.
+ */
 export type CompiledRule = {
   rule: DecisionRule
   condition: CompiledCondition
   ramp: readonly { at: number; percentage: number }[]
+  stoppedAt: number | null
 }
 
 /** The percentage of people in the rollout of a rule at a time, in ms since the epoch. */
-export const rolloutAt = ({ rule, ramp }: Pick<CompiledRule, 'rule' | 'ramp'>, now: number): number =>
-  ramp.length === 0 ? rule.rollout : (ramp.findLast(({ at }) => at <= now)?.percentage ?? 0)
+export const rolloutAt = (
+  { rule, ramp, stoppedAt }: Pick<CompiledRule, 'rule' | 'ramp' | 'stoppedAt'>,
+  now: number,
+): number => {
+  if (stoppedAt !== null) return stoppedAt
+  return rule.ramp ? (ramp.findLast(({ at }) => at <= now)?.percentage ?? 0) : rule.rollout
+}
 
 /** A compiled version of a decision. */
 export type CompiledDecision = {
@@ -34,7 +49,7 @@ export const compileDecision = (decision: Decision): CompiledDecision => {
   const compiled = rules.map((rule) => ({
     rule,
     condition: compileCondition(rule.condition),
-    ramp: (rule.ramp ?? []).map(({ at, percentage }) => ({ at: dateOfTime(at).getTime(), percentage })),
+    ...rolloutOf(rule, stateOf(decision, rule.id)),
   }))
   return {
     decision,
@@ -45,6 +60,11 @@ export const compileDecision = (decision: Decision): CompiledDecision => {
     endsAt: schedule?.endsAt ? dateOfTime(schedule.endsAt).getTime() : Number.POSITIVE_INFINITY,
   }
 }
+
+const rolloutOf = (rule: DecisionRule, state: RuleState | undefined) => ({
+  ramp: rampStepsOf(rule, state),
+  stoppedAt: state?.stop ? (state.stop.action === 'rollback' ? 0 : state.stop.percentage) : null,
+})
 
 /** A project's decisions in an environment. */
 export type DecisionSet = {

@@ -1,10 +1,11 @@
-export { decisionProblems } from './check-decision.ts'
+export { controlOf, decisionProblems } from './check-decision.ts'
 export { type Comparison, compareRates, rateOf } from './compare-rates.ts'
 export {
   type CompiledDecision,
   compileDecision,
   createDecisionSet,
   type DecisionSet,
+  rolloutAt,
 } from './compiled-decision.ts'
 export {
   compileCondition,
@@ -22,6 +23,17 @@ export {
   type RuleOutcome,
 } from './decide.ts'
 export { countingIdOf, inEachEnvironment, inEnvironment } from './environment.ts'
+export {
+  currentStepOf,
+  hasPause,
+  isGuarded,
+  keepStates,
+  rampStepsOf,
+  resumed,
+  stateOf,
+  stopsOf,
+  withState,
+} from './rule-state.ts'
 export {
   type CompiledSegment,
   compileSegment,

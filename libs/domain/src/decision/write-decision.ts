@@ -59,8 +59,13 @@ const writeRules = (
     prerequisites: rule.prerequisites ?? [],
     rollout: rule.rollout ?? 100,
     ...(rule.ramp && {
-      ramp: rule.ramp.map(({ at, percentage }) => ({ at: dateOfTime(at).toISOString(), percentage })),
+      ramp: rule.ramp.map(({ at, percentage, minPeople }) => ({
+        at: dateOfTime(at).toISOString(),
+        percentage,
+        ...(minPeople != null && { minPeople }),
+      })),
     }),
+    ...(rule.guards && rule.guards.length > 0 && { guards: rule.guards }),
     variant: rule.variant ?? null,
     split: rule.split ?? null,
   }))

@@ -126,6 +126,11 @@ describe('the messages of what is not an event', () => {
       data: { version: 2, change: 'updated' },
     })
     expect(message.data).not.toHaveProperty('projectId')
+    expect(
+      ['stopped', 'advanced', 'resumed', 'paused'].map(
+        (made) => decisionMessage({ ...change, change: made }).type,
+      ),
+    ).toEqual(['decision.stopped', 'decision.advanced', 'decision.resumed', 'decision.changed'])
     expect(decisionMessage({ ...change, version: 3 }).key).not.toBe(message.key)
     expect(decisionMessage(change)).toEqual(message)
     expect(matching({ topics: ['decision.changed'], eventNames: ['other'] }, [message])).toEqual([

@@ -150,12 +150,15 @@ export const linkClickMessage = ({ v: _v, projectId, ...click }: LinkClick): Web
 export const decisionMessage = ({ v: _v, projectId, ...change }: DecisionChange): WebhookMessage => ({
   ...about(projectId, change.at),
   topic: 'decision.changed',
-  type: 'decision.changed',
+  type: BY_GUARDS.has(change.change) ? `decision.${change.change}` : 'decision.changed',
   key: eventKeyOf(`${change.decisionId}:${change.version}`),
   profileId: null,
   orderingKey: change.decisionId,
   data: change,
 })
+
+/** Changes by guards, and of what they have stopped. */
+const BY_GUARDS: ReadonlySet<string> = new Set(['stopped', 'advanced', 'resumed'])
 
 /** The message of an email that was sent or has bounced. */
 export const emailMessage = ({ v: _v, kind, id, projectId, ...email }: EmailRecord): WebhookMessage => ({

@@ -17,7 +17,7 @@ export const OPERATOR: AuditActor = { kind: 'operator', id: NIL }
 export const SYSTEM: AuditActor = { kind: 'system', id: NIL }
 
 /** The outbox lane of entries. */
-const LANE = 'audit'
+export const AUDIT_LANE = 'audit'
 
 /** An action to record in the audit log of one or more projects. */
 export type AuditAction = {
@@ -71,7 +71,7 @@ export const storeAuditEntries = async (
   const published = { ...action, actor: { kind, id: actorId }, at: at.toISOString() }
   await addToOutbox(
     client,
-    LANE,
+    AUDIT_LANE,
     auditRecords,
     projectIds.map((projectId, index) => ({
       key: projectId,

@@ -1,4 +1,5 @@
 export {
+  AUDIT_LANE,
   type AuditAction,
   type AuditActor,
   OPERATOR,

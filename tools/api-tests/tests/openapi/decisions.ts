@@ -22,6 +22,7 @@ import {
   previewDecision,
   replaceDecision,
   restoreDecision,
+  resumeDecision,
   rollbackDecision,
   scheduleChange,
   updateDecision,
@@ -165,6 +166,15 @@ export const decisionExamples: Example[] = [
   onOne(updateDecision, { body: { holdout: 5 } }, true),
   onOne(activateDecision, {}, true),
   onOne(pauseDecision, {}, true),
+  {
+    operation: resumeDecision,
+    good: async (world) => {
+      const params = await newDecision(world)
+      await world.stopDecision(params.key)
+      return { params, body: { reason: 'It was something else' } }
+    },
+    others: { 409: async (world) => ({ params: await newDecision(world), body: { reason: 'It runs' } }) },
+  },
   onOne(archiveDecision, {}, true),
   onOne(getDecisionHistory),
   {

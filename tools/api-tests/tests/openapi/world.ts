@@ -104,6 +104,8 @@ export type World = {
   challenge: () => Promise<{ headers: { Cookie: string; Origin: string }; body: { code: string } }>
   /** The token of an emailed link to a user. */
   emailedToken: (kind: 'reset_password' | 'verify_email', user: SignedIn) => Promise<string>
+  /** Stops a decision of the project, as a guard does. */
+  stopDecision: (key: string) => Promise<void>
   /** Counts each use of a rate limit `times` times during `work`. */
   countUses: <T>(times: number, work: () => Promise<T>) => Promise<T>
   /** Makes the database unavailable, and available again. */
@@ -389,6 +391,23 @@ export const startWorld = async (limit: number): Promise<World> => {
         },
       })
       return token
+    },
+    stopDecision: async (key) => {
+      const stop = {
+        metric: 'Ordered',
+        worseThan: 10,
+        action: 'hold',
+        at: new Date().toISOString(),
+        variant: 'on',
+        control: 'off',
+        percentage: 5,
+        people: { variant: 600, control: 600 },
+        value: { variant: 0.1, control: 0.5 },
+        lift: -0.8,
+        interval: [-0.9, -0.7],
+      }
+      const states = { production: { ramp: { countedFrom: stop.at, stop } } }
+      await prisma.decision.update({ where: { projectId_key: { projectId, key } }, data: { states } })
     },
     countUses: async (times, work) => {
       usesAtOnce = times
