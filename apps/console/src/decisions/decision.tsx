@@ -21,6 +21,7 @@ import { History } from './history.tsx'
 import { Preview } from './preview.tsx'
 import { Results } from './results.tsx'
 import { Schedule } from './schedule.tsx'
+import { Stops } from './stops.tsx'
 
 const VIEWS = ['results', 'rules', 'preview', 'schedule', 'history', 'json'] as const
 const TITLES = {
@@ -80,6 +81,10 @@ export const DecisionPage = () => {
   const views = mayChange ? VIEWS : VIEWS.filter((one) => one !== 'rules')
   const view = views.find((one) => one === search.view) ?? 'results'
   const { rules } = asIn(decision, environment)
+  // Resuming asks for a reason.
+  const isPausedByGuard = (decision.stops ?? []).some(
+    (stop) => stop.environment === environment && stop.action === 'pause',
+  )
   return (
     <>
       <PageHeader
@@ -106,7 +111,7 @@ export const DecisionPage = () => {
                   Within five seconds everyone gets the fallback variant
                   {environment === PRODUCTION ? '' : ` in ${environment}`}. Activate it to turn it on again.
                 </ConfirmButton>
-              ) : (
+              ) : isPausedByGuard ? null : (
                 <Button
                   look="primary"
                   icon="play"
@@ -133,6 +138,7 @@ export const DecisionPage = () => {
           <Notice tone="warning">{message}</Notice>
         </div>
       ))}
+      <Stops decision={decision} environment={environment} />
       <div className="mb-4 max-w-xs">
         <EnvironmentSelect
           label="Environment"

@@ -27,9 +27,10 @@ describe('the form of a decision', () => {
         id: 'r2',
         description: 'others',
         ramp: [
-          { at: '2026-12-01T09:00:30.000Z', percentage: 10 },
+          { at: '2026-12-01T09:00:30.000Z', percentage: 10, minPeople: 500 },
           { at: '2026-12-02T09:00:00.000Z', percentage: 100 },
         ],
+        guards: [{ metric: 'bought', worseThan: 10, action: 'hold' }],
         split: [
           { variant: 'off', weight: 3 },
           { variant: 'on', weight: 1 },

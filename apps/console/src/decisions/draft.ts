@@ -14,7 +14,14 @@ export type Draft = {
     condition: string
     rollout: number
     /** The steps of a ramp, which replaces the rollout. Times in RFC 3339, empty while none is typed. */
-    ramp: { id: string; at: string; percentage: number }[]
+    ramp: {
+      id: string
+      at: string
+      percentage: number
+      /** People of each variant before the next step; 0 for none. */
+      minPeople: number
+    }[]
+    guards: { id: string; metric: string; worseThan: number; action: GuardAction }[]
     /** A variant's key, or empty for a split by `weights`. */
     variant: string
     /** By the ids of variants; 1 for others. */
@@ -35,6 +42,8 @@ export type Draft = {
     guardrail: boolean
   }[]
 }
+
+export type GuardAction = 'pause' | 'rollback' | 'hold'
 
 let lastId = 0
 /** An id for a new part of the form. */
@@ -62,6 +71,7 @@ export const newRule = (): Draft['rules'][number] => ({
   condition: '',
   rollout: 100,
   ramp: [],
+  guards: [],
   variant: '',
   weights: {},
   order: [],
@@ -73,9 +83,24 @@ export const newStep = (ramp: Draft['rules'][number]['ramp'], now: number) => {
   const last = ramp.at(-1)
   const at = last?.at ? Date.parse(last.at) + DAY_MS : now
   const percentage = last ? Math.min(100, last.percentage * 2) : 10
-  return { id: newId(), at: new Date(at).toISOString(), percentage }
+  return { id: newId(), at: new Date(at).toISOString(), percentage, minPeople: 0 }
 }
 const DAY_MS = 24 * 60 * 60 * 1_000
+
+/** The next guard of a rule, of the first metric without one. */
+export const newGuard = ({ ramp, guards }: Draft['rules'][number], metrics: Draft['metrics']) => {
+  const keys = metrics.map(metricKeyOf)
+  return {
+    id: newId(),
+    metric: keys.find((key) => guards.every(({ metric }) => metric !== key)) ?? keys[0] ?? '',
+    worseThan: 10,
+    action: ramp.length > 0 ? ('rollback' as const) : ('pause' as const),
+  }
+}
+
+/** The key of a metric, as the API makes it when none is given. */
+export const metricKeyOf = ({ key, eventName, selectorId, kind }: Draft['metrics'][number]): string =>
+  key || `${selectorId || eventName}.${kind}`
 
 export const newMetric = (): Draft['metrics'][number] => ({
   id: newId(),
@@ -106,17 +131,25 @@ const partsOf = (
   name: name ?? '',
   holdout: holdout ?? 0,
   fallbackVariant,
-  rules: rules.map(({ id, description, condition, rollout, ramp, variant, split, prerequisites }) => ({
-    id: newId(),
-    description: description ?? '',
-    condition: condition == null ? '' : JSON.stringify(condition),
-    rollout: rollout ?? 100,
-    ramp: (ramp ?? []).map((step) => ({ id: newId(), ...step })),
-    variant: variant ?? '',
-    ...splitFields(split ?? [], variants),
-    // Fields that the form does not show are kept.
-    kept: { ...(id && { id }), ...(prerequisites && { prerequisites }) },
-  })),
+  rules: rules.map(
+    ({ id, description, condition, rollout, ramp, guards, variant, split, prerequisites }) => ({
+      id: newId(),
+      description: description ?? '',
+      condition: condition == null ? '' : JSON.stringify(condition),
+      rollout: rollout ?? 100,
+      ramp: (ramp ?? []).map(({ at, percentage, minPeople }) => ({
+        id: newId(),
+        at,
+        percentage,
+        minPeople: minPeople ?? 0,
+      })),
+      guards: (guards ?? []).map((guard) => ({ id: newId(), ...guard })),
+      variant: variant ?? '',
+      ...splitFields(split ?? [], variants),
+      // Fields that the form does not show are kept.
+      kept: { ...(id && { id }), ...(prerequisites && { prerequisites }) },
+    }),
+  ),
   metrics: (metrics ?? []).map(({ kind, goal, ...metric }) => ({
     id: newId(),
     key: metric.key ?? '',
@@ -142,13 +175,28 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metric
     value: parseEnteredJson(value, `The value of ${key}`),
     ...(couponPoolId && { couponPoolId }),
   })),
-  rules: rules.map(({ kept, description, condition, rollout, ramp, variant, weights, order }, index) => ({
-    ...kept,
-    ...(description && { description }),
-    ...(condition.trim() && { condition: parseEnteredJson(condition, `The condition of rule ${index + 1}`) }),
-    ...(ramp.length > 0 ? { ramp: ramp.map(({ at, percentage }) => ({ at, percentage })) } : { rollout }),
-    ...(variant ? { variant } : { split: splitOf({ weights, order }, variants) }),
-  })),
+  rules: rules.map(
+    ({ kept, description, condition, rollout, ramp, guards, variant, weights, order }, index) => ({
+      ...kept,
+      ...(description && { description }),
+      ...(condition.trim() && {
+        condition: parseEnteredJson(condition, `The condition of rule ${index + 1}`),
+      }),
+      ...(ramp.length > 0
+        ? {
+            ramp: ramp.map(({ at, percentage, minPeople }) => ({
+              at,
+              percentage,
+              ...(minPeople > 0 && { minPeople }),
+            })),
+          }
+        : { rollout }),
+      ...(guards.length > 0 && {
+        guards: guards.map(({ metric, worseThan, action }) => ({ metric, worseThan, action })),
+      }),
+      ...(variant ? { variant } : { split: splitOf({ weights, order }, variants) }),
+    }),
+  ),
   metrics: metrics.map(({ key, selectorId, eventName, property, kind, goal, guardrail }) => ({
     ...(key && { key }),
     ...(selectorId ? { selectorId } : { eventName }),

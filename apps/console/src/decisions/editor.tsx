@@ -218,6 +218,8 @@ export const DecisionEditor = ({
               rule={rule}
               number={index + 1}
               variants={draft.variants}
+              fallbackVariant={draft.fallbackVariant}
+              metrics={draft.metrics}
               segments={segments.rows}
               onChange={(part) =>
                 change({ rules: draft.rules.map((one) => (one.id === rule.id ? { ...one, ...part } : one)) })

@@ -109,6 +109,7 @@ export const History = ({
             <p className="mb-4 text-muted">
               <ActorName actor={open.changedBy} /> · <Time at={open.changedAt} />
             </p>
+            {open.reason && <p className="mb-4 wrap-anywhere">Reason: {open.reason}</p>}
             <Changes decisionKey={decisionKey} version={open.version} />
           </>
         )}

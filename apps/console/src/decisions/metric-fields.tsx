@@ -68,7 +68,9 @@ export const MetricFields = ({
             label="Value"
             required={ofEvents && metric.kind === 'mean'}
             placeholder={ofEvents ? 'properties.total' : 'amount'}
-            hint={ofEvents ? 'Left empty, each event counts as 1.' : 'amount or quantity'}
+            hint={
+              ofEvents ? 'Left empty, each event counts as 1.' : 'amount, quantity or net of discounts (net)'
+            }
             value={metric.property}
             onChange={(event) => onChange({ property: event.target.value })}
           />

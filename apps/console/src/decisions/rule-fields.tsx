@@ -13,6 +13,7 @@ import {
 import { formatPercentage } from '../ui/format.tsx'
 import { toasts } from '../ui/toasts.tsx'
 import { type Draft, newStep, withSegment } from './draft.ts'
+import { GuardFields } from './guard-fields.tsx'
 
 type Rule = Draft['rules'][number]
 
@@ -21,6 +22,8 @@ export const RuleFields = ({
   rule,
   number,
   variants,
+  fallbackVariant,
+  metrics,
   segments,
   onChange,
   onRemove,
@@ -28,6 +31,8 @@ export const RuleFields = ({
   rule: Rule
   number: number
   variants: Draft['variants']
+  fallbackVariant: string
+  metrics: Draft['metrics']
   segments: readonly Segment[]
   onChange: (part: Partial<Rule>) => void
   onRemove: () => void
@@ -73,6 +78,7 @@ export const RuleFields = ({
       />
     )}
     <RuleShares {...{ rule, number, variants, onChange }} />
+    <GuardFields {...{ rule, number, variants, fallbackVariant, metrics, onChange }} />
   </fieldset>
 )
 
@@ -148,14 +154,17 @@ const Rollout = ({ rule, number, onChange }: PartProps) => (
 )
 
 /** The steps of a ramp. */
-const RampFields = ({ rule: { ramp }, number, onChange }: PartProps) => {
+const RampFields = ({ rule: { ramp, guards }, number, onChange }: PartProps) => {
   const setStep = (id: string, part: Partial<Rule['ramp'][number]>) =>
     onChange({ ramp: ramp.map((step) => (step.id === id ? { ...step, ...part } : step)) })
   return (
     <fieldset className="flex flex-col gap-2 sm:col-span-2">
       <legend className="mb-1 font-medium">Ramp of rule {number}</legend>
-      {ramp.map(({ id, at, percentage }, index) => (
-        <div key={id} className="grid grid-cols-[1fr_auto] items-end gap-2 sm:grid-cols-[1fr_5.5rem_auto]">
+      {ramp.map(({ id, at, percentage, minPeople }, index) => (
+        <div
+          key={id}
+          className="grid grid-cols-[1fr_auto] items-end gap-2 sm:grid-cols-[1fr_5.5rem_7rem_auto]"
+        >
           <Input
             label={`From, step ${index + 1}`}
             className="max-sm:col-span-2"
@@ -173,6 +182,17 @@ const RampFields = ({ rule: { ramp }, number, onChange }: PartProps) => {
             value={percentage}
             onCommit={(value) => setStep(id, { percentage: value })}
           />
+          {index < ramp.length - 1 && guards.length > 0 ? (
+            <NumberInput
+              label={`People, step ${index + 1}`}
+              min={0}
+              step="1"
+              value={minPeople}
+              onCommit={(value) => setStep(id, { minPeople: value })}
+            />
+          ) : (
+            <span className="max-sm:hidden" />
+          )}
           <Button
             look="quiet"
             icon="trash"
@@ -181,7 +201,11 @@ const RampFields = ({ rule: { ramp }, number, onChange }: PartProps) => {
           />
         </div>
       ))}
-      <p className="text-muted">Nobody before the first step. Percentages do not fall. {LOCAL_TIME_HINT}</p>
+      <p className="text-muted">
+        Nobody before the first step. Percentages do not fall. {LOCAL_TIME_HINT}
+        {guards.length > 0 &&
+          '. With a number of people, the next step waits until each variant has so many (100 at least) and no guard is near its bound.'}
+      </p>
       <div>
         <Button
           small

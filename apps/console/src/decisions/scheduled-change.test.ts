@@ -34,7 +34,7 @@ describe('the form of a scheduled change', () => {
   })
 
   it('has a ramp in place of a rollout', () => {
-    const ramp = [{ id: 'new-1', at: '2026-12-24T18:00:00.000Z', percentage: 10 }]
+    const ramp = [{ id: 'new-1', at: '2026-12-24T18:00:00.000Z', percentage: 10, minPeople: 0 }]
     const plan = { status: '' as const, rules: [{ ...newRule(), variant: 'on', ramp }] }
     expect(plannedChange(original, plan, 'production')).toEqual({
       rules: [{ variant: 'on', ramp: [{ at: '2026-12-24T18:00:00.000Z', percentage: 10 }] }],
