@@ -206,11 +206,16 @@ describe.skipIf(!services)('Kafka behind a network that breaks every connection 
     const port = await freePort()
     const proxy = await startTcpProxy(`tcp://localhost:${port}`)
     onTestFinished(() => proxy.stop())
-    const { container, brokers } = await startKafka({ port, advertisedPort: proxy.port })
+    const { container, brokers } = await startKafka({
+      port,
+      advertisedPort: proxy.port,
+      settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' },
+    })
     onTestFinished(async () => {
       await container.stop({ timeout: 0 })
     })
-    const own = { brokers, clientId: 'test', sessionTimeoutMs: 10_000 }
+    // The group waits so long for a member whose connection broke.
+    const own = { brokers, clientId: 'test', sessionTimeoutMs: 3_000 }
     await ensureKafkaTopics(own, [numbered], { partitions: 1, replication: 1 }, createMemoryLog())
     const bus = createKafkaEventBus(own, busDeps())
     const received = new Set<number>()
