@@ -8,9 +8,8 @@ export const ROOT = path.resolve(import.meta.dirname, '../../..')
 /** The compile cache of Node, as in the images: it halves the time of a start. */
 export const COMPILED = { NODE_COMPILE_CACHE: path.join(ROOT, 'node_modules/.cache/compiled') }
 
-/** The port that an app has chosen, as its log says at the level `info`; 0 before it listens. */
-export const portIn = (output: string): number =>
-  Number(/"port":(\d+)[^\n]*"Listening"/.exec(output)?.[1] ?? 0)
+/** The log line of a server that listens. */
+const LISTENING = /"port":(\d+)[^\n]*"Listening"/
 
 /** A start usually takes 2 s, but up to a minute on a busy machine. */
 const READY_WITHIN_MS = 120_000
@@ -62,7 +61,7 @@ export const startApp = async (
       `${entry} is ready`,
       async () => {
         if (app.child.exitCode !== null || app.child.signalCode !== null) return 'ended'
-        if (port === 0) port = portIn(app.stdout())
+        if (port === 0) port = Number(LISTENING.exec(app.stdout())?.[1] ?? 0)
         return port !== 0 && (await fetch(`http://localhost:${port}/readyz`)).ok && 'ready'
       },
       READY_WITHIN_MS,

@@ -1,5 +1,5 @@
 export { anyAnswers } from './any-answers.ts'
-export { type AppProcess, COMPILED, endApp, portIn, ROOT, startApp } from './app-process.ts'
+export { type AppProcess, COMPILED, endApp, ROOT, startApp } from './app-process.ts'
 export { type ArchivingPostgres, startArchivingPostgres } from './archiving-postgres.ts'
 export { anEnrichedEvent, anIngestRecord } from './builders.ts'
 export { makeCertificate } from './certificate.ts'

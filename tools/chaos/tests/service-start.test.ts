@@ -4,13 +4,12 @@ import {
   createTestDatabase,
   endApp,
   eventually,
-  portIn,
+  freePort,
   ROOT,
   requireServices,
   services,
   startApp,
   startProcess,
-  type TestProcess,
 } from '@waymark/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 
@@ -41,9 +40,6 @@ const cpuMsOf = async (pid: number): Promise<number> => {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS
 }
 
-const portOf = (started: TestProcess): Promise<number> =>
-  eventually('it listens', () => portIn(started.stdout()) || undefined)
-
 describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a start of %s', (app) => {
   const entry = `apps/${app}/src/main.ts`
 
@@ -66,13 +62,14 @@ describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a star
   it('waits for migrations longer than for the database, alive but not ready', async () => {
     const database = await createTestDatabase({ empty: true })
     onTestFinished(() => database.drop())
+    // While it waits, it does not say which port it has.
+    const port = await freePort()
     const env = { PATH: process.env.PATH, ...environment(database.url), LOG_LEVEL: 'info' }
     const begunAt = performance.now()
     const waiting = startProcess(process.execPath, [`${ROOT}/${entry}`], {
-      env: { ...env, PORT: '0', METRICS_PORT: '0', DATABASE_WAIT_MS: `${WAIT_MS}` },
+      env: { ...env, PORT: `${port}`, METRICS_PORT: '0', DATABASE_WAIT_MS: `${WAIT_MS}` },
     })
     onTestFinished(() => waiting.kill())
-    const port = await portOf(waiting)
     const statusOf = async (path: string) => (await fetch(`http://127.0.0.1:${port}${path}`)).status
     await eventually('it is alive', async () => (await statusOf('/healthz')) === 200)
     await eventually('it has waited for longer', () => performance.now() - begunAt > 3 * WAIT_MS + 5_000)
@@ -89,17 +86,17 @@ describe.skipIf(!services).each(['link-redirector', 'decision-service'])('a star
   it('can be stopped while it waits', async () => {
     const database = await createTestDatabase({ empty: true })
     onTestFinished(() => database.drop())
+    const port = await freePort()
     const waiting = startProcess(process.execPath, [`${ROOT}/${entry}`], {
       env: {
         PATH: process.env.PATH,
-        PORT: '0',
+        PORT: `${port}`,
         METRICS_PORT: '0',
         DATABASE_WAIT_MS: `${WAIT_MS}`,
         ...environment(database.url),
       },
     })
     onTestFinished(() => waiting.kill())
-    const port = await portOf(waiting)
     await eventually('it is alive', async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok)
     waiting.child.kill('SIGTERM')
     expect(await waiting.ended).toBe(1)
