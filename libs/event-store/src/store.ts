@@ -241,7 +241,7 @@ export type WebQuery = TimeRange & {
   filters: readonly EventFilter[]
   /** Only visits whose fields match all of them. The property of the filter is not used. */
   visitFilters: readonly { field: VisitField; filter: EventFilter }[]
-  /** Maximum values of each field, and maximum pages. */
+  /** Maximum values of each field, and maximum pages. With 0, visits are not measured by their fields, which takes most of the time. */
   limit: number
 }
 

@@ -327,7 +327,7 @@ const webArbitrary: fc.Arbitrary<QueryCall> = fc
       }),
       { maxLength: 1 },
     ),
-    limit: fc.integer({ min: 1, max: 5 }),
+    limit: fc.integer({ min: 0, max: 5 }),
     interval: fc.constantFrom('hour' as const, 'day' as const),
   })
   .map(({ method, range, interval, ...rest }): QueryCall => {

@@ -85,7 +85,7 @@ export const answerWeb = async (
   const goals = await queryStore((store) => store.measureGoals(current))
   const earlier =
     previous &&
-    (await queryStore((store) => store.measureVisits({ projectId, ...previous, ...query, limit: 1 })))
+    (await queryStore((store) => store.measureVisits({ projectId, ...previous, ...query, limit: 0 })))
   const totals = totalsIn(rows)
   const revenueOf = (kind: string, value: string | null) =>
     goals

@@ -63,7 +63,7 @@ const visitsOf = (
     traits: needsTraits(query.filters.map(({ property }) => property)),
   })
   const visitor = `coalesce(${PERSON}, ${dialect.hashedUuid('e.visitor_id')})`
-  const order = dialect.record(['ms', 'event_key'])
+  const order = dialect.moment('ms', '0', 'event_key')
   const entry = (field: (typeof ENTRY)[number]): string => dialect.member('entry', ENTRY.indexOf(field))
   const ofViews = 'FILTER (WHERE is_view = 1)'
   const aggregates = `visitor, min(t) AS began, max(ms) - min(ms) AS duration, sum(is_view) AS views,
@@ -98,23 +98,23 @@ const visitsOf = (
   const tables = [
     `seen ${dialect.inlined} (
       SELECT ${visitor} AS visitor, e.session_id AS session_name, e."time" AS t, ${dialect.epochMs('e."time"')} AS ms,
-        ${dialect.sortable('e.event_key')} AS event_key,
+        e.event_key AS event_key,
         CASE WHEN e.event_name = '${PAGE_VIEW}' THEN 1 ELSE 0 END AS is_view,
         CASE WHEN length(e.conversions) > 0 THEN 1 ELSE 0 END AS converts, e.conversions AS conversions,
         CASE WHEN ${allOf(query.filters)} THEN 1 ELSE 0 END AS matched,
         ${ENTRY.map((name) => `${name === 'campaign' ? 'coalesce(e.link_campaign, e.utm_campaign)' : `e.${name}`} AS ${name}`).join(', ')}
-      ${from} AND coalesce(${dialect.asText('e.profile_id')}, e.visitor_id) IS NOT NULL
+      ${from} AND (e.profile_id IS NOT NULL OR e.visitor_id IS NOT NULL)
     )`,
     `tracked ${dialect.inlined} (
       SELECT * FROM seen
       ${onlyConverted ? 'WHERE visitor IN (SELECT visitor FROM seen WHERE converts = 1)' : ''}
     )`,
     `gaps AS (
-      SELECT *, CASE WHEN ms - lag(ms) OVER (PARTITION BY visitor ORDER BY ms, event_key) <= ${VISIT_GAP_MS} THEN 0 ELSE 1 END
+      SELECT *, CASE WHEN ms - lag(ms) OVER (PARTITION BY visitor ORDER BY ${order}) <= ${VISIT_GAP_MS} THEN 0 ELSE 1 END
         AS begins
       FROM tracked WHERE session_name IS NULL
     )`,
-    `counted AS (SELECT *, sum(begins) OVER (PARTITION BY visitor ORDER BY ms, event_key) AS visit FROM gaps)`,
+    `counted AS (SELECT *, sum(begins) OVER (PARTITION BY visitor ORDER BY ${order}) AS visit FROM gaps)`,
     `visited AS (
       SELECT ${aggregates} FROM tracked WHERE session_name IS NOT NULL GROUP BY visitor, session_name
       UNION ALL SELECT ${aggregates} FROM counted GROUP BY visitor, visit
@@ -173,7 +173,7 @@ const valueIn = (value: string | null): string | null => (value === '' ? null : 
 /** Measures visits: in all and by bucket, then by their fields, so that the visitors need not be kept for these. */
 export const measureVisits = async (database: Database, query: WebQuery): Promise<VisitRow[]> => [
   ...(await measureTotals(database, query)),
-  ...(await measureFields(database, query)),
+  ...(query.limit > 0 ? await measureFields(database, query) : []),
 ]
 
 const FIGURES = `count(*) AS visits, sum(views) AS views, sum(bounce) AS bounces, sum(duration) AS "durationMs",
