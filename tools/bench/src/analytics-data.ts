@@ -102,25 +102,35 @@ export const clickhouseEvents = (events: number, from: number, to: number): stri
     from: `numbers(${from}, ${to - from})`,
   })
 
-/** The project with the visits of a site: four events each on average, by visitors who come back three times. */
+/** The project with the visits of a site: five events each on average, by visitors who come back every few days. */
 export const WEB_PROJECT = '01900000-0000-7000-8000-000000000009'
-const EVENTS_AT_A_TIME = 50
-const VISITS_AT_A_TIME = 12
+/** Twice as long as the range that is queried, because visits are compared with those of the range before. */
+export const WEB_DAYS = 2 * DAYS
+const EVENTS_PER_VISITOR = 50
+const PAGES = 20
+/** Visits go on side by side: this many events in a row belong to a fifth as many visits. */
+const EVENTS_AT_A_TIME = 500
+const VISITS_AT_A_TIME = 100
+/** A prime number, so that the visitors of visits one after the other differ. */
+const STRIDE = 7_919
 
-const webColumnsOf = ({ random, text, concat, uuid, hashedUuid }: Words) => {
+const webColumnsOf = ({ random, text, concat, uuid, hashedUuid }: Words, visitors: number) => {
+  const visitor = `(visit * ${STRIDE}) % ${visitors}`
   const named = (name: string, count: number) => concat(`'${name} '`, text(`visit % ${count}`))
   const some = (share: number, value: string) => `CASE WHEN visit % 10 < ${share * 10} THEN ${value} END`
   return {
     project_id: uuid(`'${WEB_PROJECT}'`),
     event_name: `CASE WHEN ${random(31)} < 0.75 THEN 'page_view' ELSE 'click' END`,
-    profile_id: hashedUuid(text('floor(visit / 3)')),
-    session_id: concat(`'session-'`, text('visit')),
+    // One of ten visitors has no profile, such as those without cookies.
+    profile_id: `CASE WHEN ${visitor} % 10 > 0 THEN ${hashedUuid(text(visitor))} END`,
+    visitor_id: concat(`'visitor-'`, text(visitor)),
+    session_id: concat(`'session-identifier-'`, text('visit')),
     bot: 'false',
     browser: named('browser', 6),
     os: named('os', 5),
     device: named('device', 3),
     country: named('C', 60),
-    path: concat(`'/page/'`, text(`pow(1000, ${random(32)})`)),
+    path: concat(`'/page/'`, text(`pow(${PAGES}, ${random(32)})`)),
     referrer_host: some(0.5, concat(`'host'`, text('visit % 201'), `'.example'`)),
     utm_source: some(0.2, named('source', 21)),
     utm_medium: some(0.2, `'cpc'`),
@@ -131,7 +141,7 @@ const webColumnsOf = ({ random, text, concat, uuid, hashedUuid }: Words) => {
   }
 }
 
-/** A statement that inserts the events `from` to `to` of `events` of the site, spread over the days. */
+/** A statement that inserts the events `from` to `to` of `events` of the site, spread over the days. One of 100 is a conversion. */
 export const webEvents = (
   store: 'duckdb' | 'clickhouse',
   events: number,
@@ -139,12 +149,15 @@ export const webEvents = (
   to: number,
 ): string => {
   const isDuckDB = store === 'duckdb'
-  const at = `${FROM} + n * ${(DAYS * DAY_MS) / events}`
+  const at = `${FROM} + n * ${(WEB_DAYS * DAY_MS) / events}`
+  const conversion = isDuckDB
+    ? `[{ selector_id: '${PROJECT}'::UUID, amount: 4990::BIGINT, currency: 'EUR' }]`
+    : `[tuple(toUUID('${PROJECT}'), toNullable(toInt64(4990)), toNullable('EUR'))]`
   const columns = {
-    ...webColumnsOf(words[store]),
+    ...webColumnsOf(words[store], Math.max(100, Math.round(events / EVENTS_PER_VISITOR))),
     event_key: isDuckDB ? 'gen_random_uuid()' : 'generateUUIDv4()',
     time: isDuckDB ? `epoch_ms((${at})::BIGINT)` : `fromUnixTimestamp64Milli(toInt64(${at}), 'UTC')`,
-    ...(isDuckDB && { conversions: '[]' }),
+    conversions: `CASE WHEN n % 100 = 0 THEN ${conversion} ELSE [] END`,
   }
   const numbers = isDuckDB
     ? `range(${from}, ${to}) AS numbers (n)`
@@ -154,7 +167,8 @@ export const webEvents = (
     INSERT INTO events (${Object.keys(columns)
       .map((name) => `"${name}"`)
       .join(', ')})
-    SELECT ${Object.values(columns).join(', ')} FROM (SELECT n, ${visit} AS visit FROM ${numbers}) AS visits`
+    SELECT ${Object.values(columns).join(', ')}
+    FROM (SELECT n, ${isDuckDB ? `(${visit})::BIGINT` : `toInt64(${visit})`} AS visit FROM ${numbers}) AS visits`
 }
 
 /** Statements that insert merges: one of ten people is merged into the previous one. */

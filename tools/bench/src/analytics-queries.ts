@@ -1,6 +1,6 @@
 import type { PropertyRef } from '@waymark/domain/analytics'
 import type { EventQueries } from '@waymark/event-store'
-import { DAY_MS, DAYS, FROM, PROJECT, WEB_PROJECT } from './analytics-data.ts'
+import { DAY_MS, DAYS, FROM, PROJECT, WEB_DAYS, WEB_PROJECT } from './analytics-data.ts'
 
 const range = { projectId: PROJECT, from: FROM, to: FROM + DAYS * DAY_MS }
 const days = Array.from({ length: DAYS + 1 }, (_, day) => FROM + day * DAY_MS)
@@ -12,6 +12,21 @@ const WINDOW_MS = 7 * DAY_MS
 const NEVER = Date.parse('2100-01-01T00:00:00Z')
 
 const trend = { ...range, buckets, filters: [], maxGroups: 10, includeBots: false }
+
+const webDays = (from: number) => ({
+  from,
+  to: from + DAYS * DAY_MS,
+  buckets: Array.from({ length: DAYS }, (_, day) => from + day * DAY_MS),
+})
+/** The last days of the site, and those before, with which they are compared. */
+const web = {
+  projectId: WEB_PROJECT,
+  ...webDays(FROM + (WEB_DAYS - DAYS) * DAY_MS),
+  filters: [],
+  visitFilters: [],
+  limit: 10,
+}
+const before = webDays(web.from - DAYS * DAY_MS)
 
 /** What visits are grouped by, besides their day and exit page, as of their first event. */
 const VISIT_COLUMNS = [
@@ -28,15 +43,17 @@ const VISIT_COLUMNS = [
   ],
 ]
 
-/** A query of the API, and the same query written by hand for each store. */
+type Statements = Record<'duckdb' | 'clickhouse', string>
+
+/** A query of the API, and the same query written by hand for each store; some have no such baseline. */
 export type MeasuredQuery = {
   name: string
   run: (store: EventQueries) => Promise<unknown>
-  bare: Record<'duckdb' | 'clickhouse', string>
+  bare: Statements | undefined
 }
 
 /** A statement in the dialects of both stores. */
-const inBoth = (write: (store: (typeof stores)['duckdb']) => string): MeasuredQuery['bare'] => ({
+const inBoth = (write: (store: (typeof stores)['duckdb']) => string): Statements => ({
   duckdb: write(stores.duckdb),
   clickhouse: write(stores.clickhouse),
 })
@@ -162,10 +179,7 @@ export const measuredQueries: readonly MeasuredQuery[] = [
   },
   {
     name: 'visits',
-    run: (store) =>
-      store.measureVisits({
-        ...{ ...range, projectId: WEB_PROJECT, buckets, filters: [], visitFilters: [], limit: 10 },
-      }),
+    run: (store) => store.measureVisits(web),
     bare: inBoth(
       (store) => `
         WITH visits AS (
@@ -174,7 +188,7 @@ export const measuredQueries: readonly MeasuredQuery[] = [
             ${store.lastOf('e.path')} AS exit_page,
             ${VISIT_COLUMNS.map((name) => `${store.firstOf(`e.${name}`)} AS first_${name}`).join(', ')}
           FROM ${store.events}
-          WHERE e.project_id = '${WEB_PROJECT}' AND e."time" >= ${store.at(range.from)} AND e."time" < ${store.at(range.to)}
+          WHERE e.project_id = '${WEB_PROJECT}' AND e."time" >= ${store.at(web.from)} AND e."time" < ${store.at(web.to)}
             AND NOT e.bot AND NOT e.erased
           GROUP BY visitor, session
         )
@@ -182,5 +196,16 @@ export const measuredQueries: readonly MeasuredQuery[] = [
           sum(views), sum(${store.seconds('began', 'ended')})
         FROM visits GROUP BY GROUPING SETS (${['', 'day', 'exit_page', ...VISIT_COLUMNS.map((name) => `first_${name}`)].map((name) => `(${name})`).join(', ')})`,
     ),
+  },
+  {
+    // What `POST analytics/web` asks for, compared with the range before.
+    name: 'web',
+    run: async (store) => {
+      await store.measureVisits(web)
+      await store.measurePages(web)
+      await store.measureGoals(web)
+      await store.measureVisits({ ...web, ...before, limit: 0 })
+    },
+    bare: undefined,
   },
 ]

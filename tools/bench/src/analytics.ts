@@ -48,20 +48,17 @@ export const measureAnalytics = async (
     try {
       for (const query of measuredQueries) {
         const [ours, byHand]: [Run[], Run[]] = [[], []]
+        const baseline = query.bare?.[name as keyof typeof stores]
         for (let run = -WARM_UP_RUNS; run < runs; run++) {
-          const took = [
-            await measured(pid, () => query.run(store)),
-            await measured(pid, () => bare(query.bare[name as keyof typeof stores])),
-          ] as const
-          if (run >= 0) {
-            ours.push(took[0])
-            byHand.push(took[1])
-          }
+          const took = await measured(pid, () => query.run(store))
+          if (run >= 0) ours.push(took)
+          if (baseline === undefined) continue
+          const tookByHand = await measured(pid, () => bare(baseline))
+          if (run >= 0) byHand.push(tookByHand)
         }
         const pair = (of: keyof Run, share: number): string =>
-          [ours, byHand].map((side) => quantile(side, of, share).toFixed(0)).join(' / ')
-        const ratio = (of: keyof Run): string =>
-          (quantile(byHand, of, 0.5) / quantile(ours, of, 0.5)).toFixed(2)
+          [ours, byHand].map((side) => shown(quantile(side, of, share), 0)).join(' / ')
+        const ratio = (of: keyof Run): string => shown(quantile(byHand, of, 0.5) / quantile(ours, of, 0.5), 2)
         print(
           `| ${name} | ${events.toLocaleString('en')} | ${query.name} | ${pair('ms', 0.95)} | ${pair('cpuMs', 0.5)} | ${ratio('ms')} | ${ratio('cpuMs')} |`,
         )
@@ -149,6 +146,8 @@ const measured = async (pid: number, work: () => Promise<unknown>): Promise<Run>
   const ms = performance.now() - begunAt
   return { ms, cpuMs: ((await cpuMicrosOf(pid)) - cpuBefore) / 1_000 }
 }
+
+const shown = (value: number, digits: number): string => (Number.isNaN(value) ? '–' : value.toFixed(digits))
 
 const quantile = (runs: readonly Run[], of: keyof Run, share: number): number =>
   runs.map((run) => run[of]).sort((a, b) => a - b)[
