@@ -336,6 +336,27 @@ describe.skipIf(!services)('shared links', () => {
     expect((await visit(`/api/shared/${secret}/insights/${randomUUID()}`, range)).status).toBe(404)
   })
 
+  it('answer a filter by a page of few visitors as by one that does not exist', async () => {
+    const { secret } = await share()
+    // In the second range are the visits of the range before.
+    for (const [from, to] of [
+      [range.from, range.to],
+      ['2026-01-08T00:00:00Z', '2026-01-15T00:00:00Z'],
+    ]) {
+      const answers = ['/accounts/person-1', '/accounts/nobody'].map(async (value) => {
+        const filters = [{ property: 'context.path', op: 'eq', value }]
+        const query = { from, to, filters, compareTo: 'previous_period' }
+        return (await visit(`/api/shared/${secret}/web`, query)).body
+      })
+      const [rare, none] = await Promise.all(answers)
+      expect(none).toMatchObject({ totals: { visits: 0 }, previousTotals: { visits: 0 } })
+      expect(rare).toEqual(none)
+    }
+    const filters = [{ property: 'context.path', op: 'eq', value: '/' }]
+    const { body } = await visit(`/api/shared/${secret}/web`, { ...range, filters })
+    expect(body.totals).toMatchObject({ visitors: MIN_SHARED_PEOPLE })
+  })
+
   it.each([
     { property: 'traits.email', op: 'eq', value: 'person-1@shop.example' },
     { property: 'properties.user', op: 'eq', value: 'person-1' },

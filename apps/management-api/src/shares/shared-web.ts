@@ -2,6 +2,7 @@ import { MIN_SHARED_PEOPLE, sharedWebOperators, sharedWebProperties } from '@way
 import {
   DEFAULT_WEB_ROWS,
   MAX_WEB_ROWS,
+  type WebFigures,
   type WebRequest,
   type WebView,
 } from '@waymark/contracts/http/web-analytics'
@@ -31,9 +32,52 @@ export const readSharedWeb = (request: WebRequest) => {
   const plan = readWeb({ ...request, limit: MAX_WEB_ROWS })
   return {
     ...plan.period,
-    answer: async (queryStore: QueryStore, projectId: string, now: number): Promise<WebView> =>
-      withoutRareRows(await answerWeb(queryStore, projectId, plan, now), request.limit ?? DEFAULT_WEB_ROWS),
+    answer: async (queryStore: QueryStore, projectId: string, now: number): Promise<WebView> => {
+      const view = await answerWeb(queryStore, projectId, plan, now)
+      return withoutRareRows(withoutRareFilters(view, request), request.limit ?? DEFAULT_WEB_ROWS)
+    },
   }
+}
+
+/** Values that may name somebody, by how many of what a row needs to be shown. */
+const COUNTED_BY: Readonly<Record<string, 'visitors' | 'visits'>> = {
+  'context.path': 'visitors',
+  'visit.entryPage': 'visitors',
+  'visit.exitPage': 'visitors',
+  'visit.source': 'visits',
+  'visit.campaign': 'visits',
+}
+const NOTHING: WebFigures = { visitors: 0, visits: 0, views: 0, bounceRate: 0, visitSeconds: 0 }
+
+/** A filter by a value that is not shown answers as by one that does not exist, in each of the two ranges. */
+const withoutRareFilters = (view: WebView, { filters = [] }: WebRequest): WebView => {
+  const isRare = (totals: WebFigures): boolean =>
+    filters.some(({ property, op }) => {
+      const counted = COUNTED_BY[property]
+      return op === 'eq' && counted !== undefined && totals[counted] < MIN_SHARED_PEOPLE
+    })
+  const none = (series: readonly WebFigures[]): WebFigures[] => series.map(() => NOTHING)
+  const { previousTotals, previousSeries = [] } = view
+  return {
+    ...view,
+    ...(isRare(view.totals) && { ...NO_ROWS, totals: NOTHING, series: none(view.series) }),
+    ...(previousTotals &&
+      isRare(previousTotals) && { previousTotals: NOTHING, previousSeries: none(previousSeries) }),
+  }
+}
+
+const NO_ROWS = {
+  pages: [],
+  entryPages: [],
+  exitPages: [],
+  channels: [],
+  sources: [],
+  campaigns: [],
+  countries: [],
+  browsers: [],
+  operatingSystems: [],
+  devices: [],
+  goals: [],
 }
 
 const withoutRareRows = (view: WebView, limit: number): WebView => {
@@ -42,11 +86,12 @@ const withoutRareRows = (view: WebView, limit: number): WebView => {
   const first = <Row>(rows: readonly Row[]): Row[] => rows.slice(0, limit)
   const frequent = <Row extends { value: string | null; visits: number }>(rows: readonly Row[]): Row[] =>
     first(rows.filter(({ value, visits }) => value === null || visits >= MIN_SHARED_PEOPLE))
+  const ofShownPages = (rows: WebView['entryPages']) => frequent(rows.filter(({ value }) => shown.has(value)))
   return {
     ...view,
     pages: first(pages),
-    entryPages: first(view.entryPages.filter(({ value }) => shown.has(value))),
-    exitPages: first(view.exitPages.filter(({ value }) => shown.has(value))),
+    entryPages: ofShownPages(view.entryPages),
+    exitPages: ofShownPages(view.exitPages),
     channels: first(view.channels),
     sources: frequent(view.sources),
     campaigns: frequent(view.campaigns),
