@@ -122,6 +122,45 @@ describe.skipIf(!CHROMIUM)('shared links', () => {
     expect(failures).toEqual([])
   })
 
+  it('change without another address', async () => {
+    const { page, project, failures } = opened
+    await manage('shares', {
+      kind: 'web',
+      name: 'Agency',
+      password: PASSWORD,
+      expiresAt: new Date(Date.now() + HOUR_MS).toISOString(),
+      frameHosts: ['wiki.example'],
+    })
+    await page.goto(`${project}/web?share=1`)
+    const row = page.getByRole('row', { name: /^Agency/ })
+    await row.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('dialog', { name: 'Change Agency' }).waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('Name').fill('The agency')
+    await page.getByLabel('Expires').fill('')
+    await page.getByLabel('The password').selectOption('Is removed')
+    await page.getByLabel('Sites that may show it in a frame').fill('wiki.example, *.intranet.example')
+    await page.getByRole('button', { name: 'Save' }).click()
+    const changed = page.getByRole('row', { name: /^The agency/ })
+    await changed.waitFor()
+    expect(await changed.getByRole('cell').allTextContents()).toEqual([
+      ...['The agency', 'Never', 'No', 'wiki.example, *.intranet.example', 'EditRevoke'],
+    ])
+
+    await changed.getByRole('button', { name: 'Edit' }).click()
+    await page.getByLabel('Password').fill('short')
+    await page.getByRole('button', { name: 'Save' }).click()
+    expect(await page.getByRole('dialog', { name: 'Change The agency' }).isVisible()).toBe(true)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('row', { name: /^The agency Never Yes/ }).waitFor()
+    // Left as it is, nothing of the password changes.
+    await changed.getByRole('button', { name: 'Edit' }).click()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('row', { name: /^The agency Never Yes/ }).waitFor()
+    expect(failures).toEqual([])
+  })
+
   it('show a dashboard without ways to its people', async () => {
     const insight = await manage<{ id: string }>('insights', {
       name: 'Sizes',

@@ -7,7 +7,7 @@ import type { Share } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { ConfirmButton, Modal } from '../ui/dialog.tsx'
-import { Form, fromLocalInput, Input, LOCAL_TIME_HINT } from '../ui/form.tsx'
+import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
 import { Time } from '../ui/format.tsx'
 import { ShownOnce } from '../ui/shown-once.tsx'
 import { EmptyState } from '../ui/states.tsx'
@@ -15,34 +15,47 @@ import { DataTable } from '../ui/table.tsx'
 
 type Target = { kind: Share['kind']; dashboardId?: string; name: string }
 
-/** Opens the secret links to a dashboard or to the web analytics, which admins create and revoke. */
+/** Opens the secret links to a dashboard or to the web analytics, which admins create, change and revoke. */
 export const ShareButton = (target: Target) => {
   const [search, set] = useUrlState<'share'>()
   const [url, setUrl] = useState<string>()
+  const [edited, setEdited] = useState<Share>()
   const may = useMay('admin')
   if (!may) return null
-  const close = () => set({ share: '' }, { replace: true })
+  const close = () => {
+    setEdited(undefined)
+    set({ share: '' }, { replace: true })
+  }
+  const stopEditing = () => setEdited(undefined)
   return (
     <>
       <Button onClick={() => set({ share: '1' })}>Share</Button>
       <Modal
         open={search.share === '1' && url === undefined}
         onClose={close}
-        title={`Share ${target.name}`}
-        description="Who has a link sees the figures without signing in, but no people."
+        title={edited ? `Change ${edited.name}` : `Share ${target.name}`}
+        description={
+          edited
+            ? 'The address of the link stays the same.'
+            : 'Whoever has a link sees the figures without signing in, but no people.'
+        }
         wide
       >
-        <div className="flex flex-col gap-6">
-          <Shares {...target} />
-          <ShareForm {...target} onDone={(share) => setUrl(share.url)} />
-        </div>
+        {edited ? (
+          <ShareForm {...target} share={edited} onDone={stopEditing} onCancel={stopEditing} />
+        ) : (
+          <div className="flex flex-col gap-6">
+            <Shares {...target} onEdit={setEdited} />
+            <ShareForm {...target} onDone={(created) => setUrl(created?.url)} />
+          </div>
+        )}
       </Modal>
       <ShownOnce title="Secret link" label="Address" secret={url} onClose={() => setUrl(undefined)} />
     </>
   )
 }
 
-const Shares = ({ kind, dashboardId }: Target) => {
+const Shares = ({ kind, dashboardId, onEdit }: Target & { onEdit: (share: Share) => void }) => {
   const projectId = useProjectId()
   const list = useList<Share>([projectId, 'shares'], (cursor) =>
     unwrap(
@@ -74,16 +87,21 @@ const Shares = ({ kind, dashboardId }: Target) => {
         {
           title: '',
           align: 'right',
-          cell: ({ id, name }) => (
-            <ConfirmButton
-              small
-              label="Revoke"
-              title={`Revoke ${name}?`}
-              confirm="Revoke link"
-              onConfirm={() => revoke.mutateAsync(id)}
-            >
-              It ends at once, also for those who have it open.
-            </ConfirmButton>
+          cell: (share) => (
+            <span className="flex justify-end gap-2">
+              <Button small onClick={() => onEdit(share)}>
+                Edit
+              </Button>
+              <ConfirmButton
+                small
+                label="Revoke"
+                title={`Revoke ${share.name}?`}
+                confirm="Revoke link"
+                onConfirm={() => revoke.mutateAsync(share.id)}
+              >
+                It ends at once, also for those who have it open.
+              </ConfirmButton>
+            </span>
           ),
         },
       ]}
@@ -92,60 +110,112 @@ const Shares = ({ kind, dashboardId }: Target) => {
   )
 }
 
+/** What the password of a link that has one becomes. */
+const PASSWORD_CHANGES = [
+  ['keep', 'Stays'],
+  ['replace', 'Is replaced'],
+  ['remove', 'Is removed'],
+] as const
+type PasswordChange = (typeof PASSWORD_CHANGES)[number][0]
+
+/** Creates a link, whose secret is in the answer, or changes one. */
 const ShareForm = ({
   kind,
   dashboardId,
   name: target,
+  share,
   onDone,
-}: Target & { onDone: (share: { url: string }) => void }) => {
+  onCancel,
+}: Target & {
+  share?: Share
+  onDone: (created: { url: string } | undefined) => void
+  onCancel?: () => void
+}) => {
   const projectId = useProjectId()
-  const create = useChange(
-    ({ name = '', password = '', expiresAt, frameHosts = '' }: Record<string, string>) =>
-      unwrap(
-        api.POST('/api/projects/{projectId}/shares', {
-          params: { path: { projectId } },
-          body: {
-            kind,
-            name,
-            ...(dashboardId !== undefined && { dashboardId }),
-            ...(password !== '' && { password }),
-            expiresAt: fromLocalInput(expiresAt),
-            frameHosts: frameHosts.split(/[\s,]+/).filter(Boolean),
-          },
+  const [passwordChange, setPasswordChange] = useState<PasswordChange>(
+    share?.hasPassword ? 'keep' : 'replace',
+  )
+  const save = useChange(
+    async (values: Record<string, string>) => {
+      const { name = '', password = '', frameHosts = '' } = values
+      const expiresAt = editedTime(values.expiresAt, share?.expiresAt)
+      const body = {
+        name,
+        // A time in the past is refused, also one that a link had before.
+        ...(expiresAt !== (share?.expiresAt ?? null) && { expiresAt }),
+        ...(password !== '' && { password }),
+        ...(passwordChange === 'remove' && { password: null }),
+        frameHosts: frameHosts.split(/[\s,]+/).filter(Boolean),
+      }
+      if (!share)
+        return unwrap(
+          api.POST('/api/projects/{projectId}/shares', {
+            params: { path: { projectId } },
+            body: { ...body, kind, ...(dashboardId !== undefined && { dashboardId }) },
+          }),
+        )
+      await unwrap(
+        api.PATCH('/api/projects/{projectId}/shares/{id}', {
+          params: { path: { projectId, id: share.id } },
+          body,
         }),
-      ),
-    { quiet: true, onDone },
+      )
+      return undefined
+    },
+    { quiet: true, onDone, ...(share && { done: 'Saved' }) },
   )
   return (
     <Form
-      submit="Create link"
-      busy={create.isPending}
-      error={create.error}
+      submit={share ? 'Save' : 'Create link'}
+      busy={save.isPending}
+      error={save.error}
       names={['name', 'password', 'expiresAt', 'frameHosts']}
-      onSubmit={(values) => create.mutate(values)}
+      onSubmit={(values) => save.mutate(values)}
+      {...(onCancel && { onCancel })}
     >
-      <Input label="Name" name="name" required maxLength={200} defaultValue={target} />
+      <Input label="Name" name="name" required maxLength={200} defaultValue={share?.name ?? target} />
       <Input
         label="Expires"
         name="expiresAt"
         type="datetime-local"
         hint={`Left empty, it works until it is revoked. ${LOCAL_TIME_HINT}`}
+        defaultValue={toLocalInput(share?.expiresAt)}
       />
-      <Input
-        label="Password"
-        name="password"
-        type="password"
-        autoComplete="new-password"
-        minLength={8}
-        maxLength={128}
-        hint="Left empty, the link is enough."
-      />
+      {share?.hasPassword && (
+        <Select
+          label="The password"
+          value={passwordChange}
+          onChange={({ target: { value } }) =>
+            setPasswordChange(PASSWORD_CHANGES.find(([change]) => change === value)?.[0] ?? 'keep')
+          }
+          options={PASSWORD_CHANGES}
+          hint={passwordChange === 'keep' ? undefined : PASSWORD_HINTS[passwordChange]}
+        />
+      )}
+      {passwordChange === 'replace' && (
+        <Input
+          label={share?.hasPassword ? 'New password' : 'Password'}
+          name="password"
+          type="password"
+          autoComplete="new-password"
+          required={share?.hasPassword ?? false}
+          minLength={8}
+          maxLength={128}
+          hint={share?.hasPassword ? undefined : 'Left empty, the link is enough.'}
+        />
+      )}
       <Input
         label="Sites that may show it in a frame"
         name="frameHosts"
         placeholder="wiki.example.com"
         hint="Hosts, separated by commas. Left empty, none may."
+        defaultValue={share?.frameHosts.join(', ')}
       />
     </Form>
   )
+}
+
+const PASSWORD_HINTS: Record<Exclude<PasswordChange, 'keep'>, string> = {
+  replace: 'Those who gave the old one are asked again.',
+  remove: 'The link is then enough.',
 }
