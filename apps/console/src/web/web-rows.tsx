@@ -70,6 +70,7 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
   if (rows.length === 0) return <p className="text-muted">Nothing in this time.</p>
   const most = Math.max(1, ...rows.map(({ count }) => count))
   const hasRates = rows.some(({ conversionRate = 0 }) => conversionRate > 0)
+  const hasRevenue = rows.some(({ revenue = [] }) => revenue.length > 0)
   return (
     <table className="w-full" aria-label={DIMENSIONS[dimension]}>
       <thead>
@@ -85,13 +86,17 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
               Converted
             </th>
           )}
+          {hasRevenue && (
+            <th scope="col" className="hidden pb-1 pl-3 text-right font-normal sm:table-cell">
+              Revenue
+            </th>
+          )}
         </tr>
       </thead>
       <tbody>
         {rows.map(({ value, count, conversionRate = 0, revenue = [] }) => {
           const text = value === null ? NAMES_OF_NONE[dimension] : nameOf(value)
           const isOn = filters.some((one) => one[0] === dimension && one[1] === value)
-          const money = revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ')
           return (
             <tr key={value}>
               <td className="relative w-full max-w-0 py-0.5">
@@ -108,8 +113,11 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
               </td>
               <td className="py-0.5 pl-3 text-right tabular-nums">{formatNumber(count)}</td>
               {hasRates && (
-                <td className="py-0.5 pl-3 text-right tabular-nums" title={money || undefined}>
-                  {formatPercent(conversionRate)}
+                <td className="py-0.5 pl-3 text-right tabular-nums">{formatPercent(conversionRate)}</td>
+              )}
+              {hasRevenue && (
+                <td className="hidden py-0.5 pl-3 text-right tabular-nums sm:table-cell">
+                  {formatRevenue(revenue)}
                 </td>
               )}
             </tr>
@@ -119,6 +127,10 @@ const Rows = ({ list, filters, onToggle }: Selection & { list: WebList }) => {
     </table>
   )
 }
+
+/** The amounts in all currencies. */
+export const formatRevenue = (revenue: readonly { currency: string; amount: number }[]): string =>
+  revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ') || '–'
 
 /** How a value that is not known is called. */
 const NAMES_OF_NONE: Record<Dimension, ReactNode & string> = {

@@ -2,6 +2,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
+import { useIsShared } from '../api/shared.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { RangeFields } from '../explore/common-fields.tsx'
 import { DEFAULT_RANGE, formatRange, parseRange, readerZone } from '../explore/time-range.ts'
@@ -11,13 +12,12 @@ import { Button } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { SeriesTable } from '../ui/chart.tsx'
 import { formatCountry, formatNumber, formatPercent } from '../ui/format.tsx'
-import { formatMoney } from '../ui/money.ts'
 import { Plot } from '../ui/plot.tsx'
 import { EmptyState, ErrorState, SkeletonBlock } from '../ui/states.tsx'
 import { ScriptLine } from './script-line.tsx'
 import { useWeb } from './use-web.ts'
 import { DIMENSIONS, formatFilters, parseFilters, toggleFilter, type WebFilter } from './web-filters.ts'
-import { WebLists } from './web-rows.tsx'
+import { formatRevenue, WebLists } from './web-rows.tsx'
 
 export type WebData = NonNullable<ReturnType<typeof useWeb>['data']>
 type Figures = WebData['totals']
@@ -370,6 +370,13 @@ const useGoalNames = () => {
   })
 }
 
+const NoGoals = () => (
+  <p className="text-muted">
+    No conversions in this time.
+    {!useIsShared() && ' Choose the events that count as one under Settings, Conversions.'}
+  </p>
+)
+
 const Goals = ({
   goals,
   names,
@@ -379,9 +386,7 @@ const Goals = ({
 }) => (
   <Card title="Goals" description="Conversions within visits" padded className="lg:col-span-2">
     {goals.length === 0 ? (
-      <p className="text-muted">
-        No conversions in this time. Settings, Conversions says which events are some.
-      </p>
+      <NoGoals />
     ) : (
       <table className="w-full" aria-label="Goals">
         <thead>
@@ -404,9 +409,7 @@ const Goals = ({
               </td>
               <td className="py-1 pl-3">{formatNumber(conversions)}</td>
               <td className="py-1 pl-3">{formatPercent(conversionRate)}</td>
-              <td className="py-1 pl-3 whitespace-nowrap">
-                {revenue.map(({ amount, currency }) => formatMoney(amount, currency)).join(' + ') || '–'}
-              </td>
+              <td className="py-1 pl-3 whitespace-nowrap">{formatRevenue(revenue)}</td>
             </tr>
           ))}
         </tbody>
