@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import type { AddCommands, Run } from './command.ts'
+import { addAnnotateCommand } from './commands/annotate.ts'
 import { addConfigurationCommands } from './commands/configuration.ts'
 import { addCouponCommands } from './commands/coupons.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
@@ -77,6 +78,7 @@ const COMMANDS: readonly AddCommands[] = [
   addQueryCommands,
   addFlagCommands,
   addLinkCommands,
+  addAnnotateCommand,
   addCouponCommands,
   addKeyCommands,
   addDoctorCommand,

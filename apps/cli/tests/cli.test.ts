@@ -247,6 +247,14 @@ it('creates links', async () => {
   expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/\/s\/from-cli\n$/) })
 })
 
+it('notes what happened, now or at a time', async () => {
+  expect(await json(['annotate', 'Deployed 1.4.0'])).toMatchObject({ kind: 'note', text: 'Deployed 1.4.0' })
+  expect(await json(['annotate', 'Sale', '--at', '2026-01-01T09:00:00+01:00'])).toMatchObject({
+    at: '2026-01-01T08:00:00.000Z',
+  })
+  expect(await run(['annotate', 'Sale', '--at', 'then'])).toMatchObject({ code: 5 })
+})
+
 it('imports coupons into a pool by its name, and reports what is wrong', async () => {
   await post('coupon-pools', { name: 'Imported', kind: 'unique', discount: { type: 'percent', value: 10 } })
   await writeFile(path.join(folder, 'codes.csv'), 'code\nAAAA-BBBB-CCCC\nDDDD-EEEE-FFFF\n')

@@ -307,6 +307,25 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await page.getByRole('heading', { name: 'No dashboards yet' }).waitFor()
   })
 
+  it('notes what happened on the chart of trends, and deletes the note', async () => {
+    await page.goto(`${project}/explore`)
+    await button('Add note').click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('What happened').fill('Deployed 1.4.0')
+    await dialog.getByLabel('When').fill(ago(2, '10:30').slice(0, 16))
+    await dialog.getByRole('button', { name: 'Add note' }).click()
+    const note = page.getByRole('listitem').filter({ hasText: 'Deployed 1.4.0' })
+    await note.waitFor()
+    await page.reload()
+    await note.waitFor()
+    expect(
+      (await api('GET', `annotations?from=${ago(3, '00:00')}&to=${ago(1, '00:00')}`)).data,
+    ).toMatchObject([{ text: 'Deployed 1.4.0', at: ago(2, '10:30') }])
+    await note.getByRole('button', { name: 'Delete' }).click()
+    await button('Delete note').click()
+    await expect.poll(() => note.count()).toBe(0)
+  })
+
   it('has had no error, refused request or violation of its policy', () => {
     expect(failures).toEqual([])
   })

@@ -16,6 +16,7 @@ import { analyticsRoutes } from './analytics/analytics-routes.ts'
 import { dashboardRoutes } from './analytics/dashboards.ts'
 import { insightRoutes } from './analytics/insights.ts'
 import { createRunList, createRunQuery } from './analytics/run-queries.ts'
+import { annotationRoutes } from './annotations/annotations.ts'
 import { apiKeyRoutes } from './api-keys/api-keys.ts'
 import { createAuditLog } from './audit/audit-log.ts'
 import { auditLogRoute } from './audit/list-audit-log.ts'
@@ -188,6 +189,7 @@ export const createManagementApi = (
       ...statsRoutes(deps),
       pipelineStatsRoute(deps),
       deliveryStatsRoute(deps),
+      ...annotationRoutes(deps),
       ...analyticsRoutes(deps),
       ...insightRoutes(deps),
       ...dashboardRoutes(deps),

@@ -38,6 +38,7 @@ export const quotasConfig = {
   emailTriggers: quota('QUOTA_EMAIL_TRIGGERS', 1_000, 'Email triggers of a project, without archived ones.'),
   insights: quota('QUOTA_INSIGHTS', 2_000, 'Insights of a project.'),
   dashboards: quota('QUOTA_DASHBOARDS', 500, 'Dashboards of a project.'),
+  annotations: quota('QUOTA_ANNOTATIONS', 10_000, 'Annotations of a project.'),
   shares: quota('QUOTA_SHARES', 200, 'Shared links of a project, including expired ones.'),
   couponPools: quota('QUOTA_COUPON_POOLS', 10_000, 'Coupon pools of a project, including archived ones.'),
   couponCodes: quota(

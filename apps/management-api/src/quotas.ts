@@ -22,6 +22,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   insights: 'insights',
   dashboards: 'dashboards',
   shares: 'shared links, including expired ones',
+  annotations: 'annotations',
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
   links: 'short links, including archived ones',

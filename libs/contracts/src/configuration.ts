@@ -261,6 +261,8 @@ export const notConfiguration: Readonly<Record<string, string>> = {
   updateCoupon: 'data',
   revokeCoupons: 'data',
   rollBackRedemption: 'data',
+  createAnnotation: 'data',
+  deleteAnnotation: 'data',
   createShare: 'a secret',
   updateShare: 'a secret',
   revokeShare: 'access',

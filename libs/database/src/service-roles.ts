@@ -177,6 +177,7 @@ export const serviceGrants = {
       'core.insights': 'SELECT, INSERT, UPDATE, DELETE',
       'core.dashboards': 'SELECT, INSERT, UPDATE, DELETE',
       'core.shares': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.annotations': 'SELECT, INSERT, DELETE',
       // Only a process that owns its database adds demo data, so this role has nothing to delete.
       'core.demo_data': 'SELECT',
       'ingest.event_ids': 'SELECT',

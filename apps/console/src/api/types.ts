@@ -46,6 +46,7 @@ export type TenantDomain = Item<'/api/tenant/domains'>
 export type Settings = Page<'/api/projects/{projectId}/settings'>
 export type Stats = Page<'/api/projects/{projectId}/stats'>
 export type PipelineStats = Page<'/api/projects/{projectId}/stats/pipeline'>
+export type Annotation = Page<'/api/projects/{projectId}/annotations'>['data'][number]
 export type DeliveryStats = Page<'/api/projects/{projectId}/stats/deliveries'>
 export type Insight = Item<'/api/projects/{projectId}/insights'>
 export type Share = Item<'/api/projects/{projectId}/shares'>

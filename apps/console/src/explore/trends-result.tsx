@@ -3,7 +3,7 @@ import { type List, wholeList } from '../api/pages.ts'
 import { Card } from '../ui/card.tsx'
 import { formatCompact, formatPercent } from '../ui/format.tsx'
 import { formatCompactMoney } from '../ui/money.ts'
-import { Plot, type PlotLine, seriesColor } from '../ui/plot.tsx'
+import { Plot, type PlotLine, type PlotMark, seriesColor } from '../ui/plot.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { useProperties } from './known-properties.ts'
 import { useShowPeople } from './people-sheet.tsx'
@@ -36,7 +36,11 @@ const usePeopleOfTrend = ({ query, range, data }: QueryResult<'trends'>, lines: 
 }
 
 /** The lines of a result. Points open the list of people. */
-export const TrendsChart = ({ result, height }: Props & { height?: number }) => {
+export const TrendsChart = ({
+  result,
+  height,
+  marks,
+}: Props & { height?: number; marks?: readonly PlotMark[] }) => {
   const { query, data } = result
   const zone = zoneOf(query)
   const lines = useMemo(() => trendLines(query, data), [query, data])
@@ -77,6 +81,7 @@ export const TrendsChart = ({ result, height }: Props & { height?: number }) => 
         if (found) showPeople(found, index)
       }}
       {...(height !== undefined && { height })}
+      {...(marks !== undefined && { marks })}
     />
   )
 }

@@ -1,11 +1,25 @@
 import { Card } from '../ui/card.tsx'
 import { Notice } from '../ui/states.tsx'
 import { NothingYet, QueryPage } from './frame.tsx'
+import { Notes, useMarks, useNotes } from './notes.tsx'
 import { ResultOf } from './query-result.tsx'
-import { useQueryResult } from './run-query.ts'
+import { type QueryResult, useQueryResult } from './run-query.ts'
 import { TrendsEditor } from './trends-editor.tsx'
 import { TrendsChart, TrendsTables } from './trends-result.tsx'
 import { useQueryState } from './use-query-state.ts'
+
+const TrendsWithNotes = ({ result }: { result: QueryResult<'trends'> }) => {
+  const notes = useNotes(result.range)
+  const marks = useMarks(notes.data?.data)
+  return (
+    <>
+      <Card title="Over time" padded>
+        <TrendsChart result={result} marks={marks} />
+      </Card>
+      <Notes notes={notes} />
+    </>
+  )
+}
 
 /** Metrics over time. */
 export const TrendsPage = () => {
@@ -31,9 +45,7 @@ export const TrendsPage = () => {
                     Nothing in this time. Bots are left out, and scripts such as curl count as bots.
                   </Notice>
                 )}
-                <Card title="Over time" padded>
-                  <TrendsChart result={result} />
-                </Card>
+                <TrendsWithNotes result={result} />
                 <TrendsTables result={result} />
               </>
             )

@@ -37,6 +37,9 @@ const cssColor = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 const lineColor = (index: number): string => cssColor(`--series-${(index % SERIES_COLORS.length) + 1}`)
 
+/** What happened at a time. `x` is in the unit of the axis. */
+export type PlotMark = { x: number; text: string }
+
 type Props = {
   label: string
   /** Seconds since the epoch with a time zone, otherwise numbers. */
@@ -47,17 +50,37 @@ type Props = {
   formatY?: (value: number) => string
   /** Receives the line and the index of a clicked point. */
   onPoint?: ((line: number, index: number) => void) | undefined
+  /** Drawn as vertical lines, with their text in the tooltip. */
+  marks?: readonly PlotMark[]
   height?: number
 }
 
+const NO_MARKS: readonly PlotMark[] = []
+
 /** A line chart, hidden from screen readers, which read the table beside it. */
-export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, height = 260 }: Props) => {
+export const Plot = ({
+  label,
+  x,
+  timeZone,
+  lines,
+  formatX,
+  formatY,
+  onPoint,
+  marks = NO_MARKS,
+  height = 260,
+}: Props) => {
   const box = useRef<HTMLDivElement>(null)
   const [hovered, setHovered] = useState<{ index: number; left: number; width: number }>()
   const click = useRef(onPoint)
   click.current = onPoint
   const format = useRef(formatY)
   format.current = formatY
+  const chartMarks = useRef(marks)
+  const redraw = useRef(() => {})
+  useEffect(() => {
+    chartMarks.current = marks
+    redraw.current()
+  }, [marks])
   useEffect(() => {
     const element = box.current
     if (!element) return
@@ -119,6 +142,7 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
             })),
           ],
           hooks: {
+            drawAxes: [(drawn) => drawMarks(drawn, chartMarks.current)],
             setCursor: [
               ({ cursor: { idx, left }, over }) =>
                 setHovered(
@@ -141,6 +165,7 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
       )
     }
     draw()
+    redraw.current = () => chart?.redraw()
     const watch = new ResizeObserver(() => chart?.setSize({ width: element.clientWidth, height }))
     watch.observe(element)
     addEventListener('themechange', draw)
@@ -177,10 +202,36 @@ export const Plot = ({ label, x, timeZone, lines, formatX, formatY, onPoint, hei
               <span className="tabular-nums">{valueAt(values, hovered.index, read)}</span>
             </p>
           ))}
+          {marksAt(marks, x, hovered.index).map(({ x: at, text }) => (
+            <p key={`${at} ${text}`} className="mt-1 border-t border-line pt-1">
+              {text}
+            </p>
+          ))}
         </div>
       )}
     </figure>
   )
+}
+
+/** The marks from a point to the next one. */
+const marksAt = (marks: readonly PlotMark[], x: readonly number[], index: number): PlotMark[] =>
+  marks.filter((mark) => mark.x >= (x[index] ?? 0) && mark.x < (x[index + 1] ?? Number.POSITIVE_INFINITY))
+
+const drawMarks = ({ ctx, bbox, scales, valToPos }: UPlot, marks: readonly PlotMark[]): void => {
+  const { min, max } = scales['x'] ?? {}
+  ctx.save()
+  ctx.strokeStyle = cssColor('--muted')
+  ctx.lineWidth = devicePixelRatio
+  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio])
+  for (const { x } of marks) {
+    if (min == null || max == null || x < min || x > max) continue
+    const left = valToPos(x, 'x', true)
+    ctx.beginPath()
+    ctx.moveTo(left, bbox.top)
+    ctx.lineTo(left, bbox.top + bbox.height)
+    ctx.stroke()
+  }
+  ctx.restore()
 }
 
 const DAY_S = 86_400

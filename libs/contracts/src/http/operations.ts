@@ -1,6 +1,7 @@
 import { accessTokenOperations } from './access-tokens.ts'
 import { accountOperations } from './accounts.ts'
 import { analyticsOperations } from './analytics.ts'
+import { annotationOperations } from './annotations.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { auditLogOperations } from './audit-log.ts'
 import { conversionOperations } from './conversions.ts'
@@ -65,6 +66,7 @@ export const operations: readonly Operation[] = [
   ...analyticsOperations,
   ...webAnalyticsOperations,
   ...insightOperations,
+  ...annotationOperations,
   ...shareOperations,
   ...couponOperations,
   ...couponPoolOperations,

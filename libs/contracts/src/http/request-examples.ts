@@ -197,6 +197,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   reportBounces: { bounces: [{ address: email, type: 'hard', reason: 'No such mailbox' }] },
   createEmailSender: { sender: 'hello@shop.example' },
 
+  createAnnotation: { text: 'Deployed 1.4.0' },
   createShare: { kind: 'web', name: 'For the press', expiresAt: '2099-01-01T00:00:00Z' },
   updateShare: { frameHosts: ['wiki.example.com'] },
   unlockShared: { password: 'open sesame' },
@@ -213,4 +214,5 @@ export const queryExamples: Readonly<Record<string, Readonly<Record<string, stri
   getStats: { metric: 'events' },
   findOidcProviders: { domain: 'shop.example' },
   listPropertyValues: { property: 'properties.plan' },
+  listAnnotations: range,
 }

@@ -7,6 +7,7 @@ import {
   measureRetention,
   measureTrends,
 } from '@waymark/contracts/http/analytics'
+import { createAnnotation, deleteAnnotation, listAnnotations } from '@waymark/contracts/http/annotations'
 import { exportEvents } from '@waymark/contracts/http/events'
 import {
   createDashboard,
@@ -46,6 +47,10 @@ const newDashboard = async ({ call }: World): Promise<Call & { params: { id: str
   return { params: { id: stringIn(made.body, 'id') } }
 }
 
+const newAnnotation = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
+  const made = await call(createAnnotation, { body: requestExamples.createAnnotation })
+  return { params: { id: stringIn(made.body, 'id') } }
+}
 const newShare = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
   const made = await call(createShare, { body: requestExamples.createShare })
   return { params: { id: stringIn(made.body, 'id') } }
@@ -111,6 +116,13 @@ export const analyticsExamples: Example[] = [
     good: async (world) => ({ ...(await newDashboard(world)), body: { name: 'New' } }),
   },
   { operation: deleteDashboard, good: newDashboard },
+  { operation: createAnnotation, good: () => ({ body: requestExamples.createAnnotation }) },
+  {
+    operation: listAnnotations,
+    good: () => ({ query: range }),
+    others: { 422: () => ({ query: { from: range.to, to: range.from } }) },
+  },
+  { operation: deleteAnnotation, good: newAnnotation },
   { operation: createShare, good: () => ({ body: requestExamples.createShare }) },
   { operation: listShares, good: () => ({ query: { limit: '2' } }) },
   { operation: getShare, good: newShare },
