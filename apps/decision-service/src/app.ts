@@ -1,5 +1,10 @@
 import { exposures } from '@waymark/contracts/topics'
-import { createAssignCoupon, createBackgroundPublisher, resolveProfiles } from '@waymark/pipeline'
+import {
+  createAssignCoupon,
+  createBackgroundPublisher,
+  createExpose,
+  resolveProfiles,
+} from '@waymark/pipeline'
 import {
   type Config,
   type CorePlatform,
@@ -13,7 +18,6 @@ import { Router } from 'express'
 import { flagStreamConfig } from './config.ts'
 import { createDecide } from './decide.ts'
 import { decideRoute } from './decide-route.ts'
-import { createExpose } from './expose.ts'
 import { createFindPerson } from './find-person.ts'
 import { flagStreamRoute } from './flag-stream-route.ts'
 import { createFlagStreams } from './flag-streams.ts'

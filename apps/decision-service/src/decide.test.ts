@@ -9,11 +9,10 @@ import {
   type Segment,
 } from '@waymark/domain/decision'
 import { profileIdOf } from '@waymark/domain/identity'
-import type { Person, WantedPerson } from '@waymark/pipeline'
+import { createExpose, type Person, type WantedPerson } from '@waymark/pipeline'
 import { createMemoryLog } from '@waymark/testing/unit'
 import { describe, expect, it } from 'vitest'
 import { createDecide } from './decide.ts'
-import { createExpose } from './expose.ts'
 import { type AssignCoupon, createAssignVariantCoupon } from './variant-coupon.ts'
 
 const PROJECT_ID = '01900000-0000-7000-8000-000000000001'

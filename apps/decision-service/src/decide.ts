@@ -13,11 +13,10 @@ import {
   subjectOf,
 } from '@waymark/domain/decision'
 import { type Identity, profileIdOf } from '@waymark/domain/identity'
-import type { Person } from '@waymark/pipeline'
+import type { DecisionSubject, Expose, Person } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { LoopTurns } from '@waymark/service-kit'
-import { cappedResult, type DecisionSubject, resultOf, unknownKeyResult } from './decision-results.ts'
-import type { Expose } from './expose.ts'
+import { cappedResult, resultOf, unknownKeyResult } from './decision-results.ts'
 import type { FindPerson, FoundPerson } from './find-person.ts'
 import type { AssignVariantCoupon, CouponResult } from './variant-coupon.ts'
 

@@ -1,8 +1,5 @@
 import type { Decided } from '@waymark/contracts/http/decide'
-import type { Choice, CompiledDecision, Subject } from '@waymark/domain/decision'
-
-/** The subject of a decision, and its time (RFC 3339). */
-export type DecisionSubject = Subject & { projectId: string; decidedAt: string }
+import type { Choice, CompiledDecision } from '@waymark/domain/decision'
 
 /** The result of a choice. */
 export const resultOf = (

@@ -1,9 +1,12 @@
 import { hash } from 'node:crypto'
 import type { Decision } from '@waymark/contracts/decision-definition'
-import { type DecisionSet, inEachEnvironment, rampStepsOf, stateOf } from '@waymark/domain/decision'
-
-/** Whether clients may know the decision: neither a draft nor archived. */
-export const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
+import {
+  type DecisionSet,
+  inEachEnvironment,
+  isPublished,
+  rampStepsOf,
+  stateOf,
+} from '@waymark/domain/decision'
 
 /** A version, and the time in ms since the epoch until which it holds: that of the next step of `timesOf`. */
 type Version = { text: string; until: number }

@@ -10,7 +10,7 @@ import {
   evaluateFlags,
   MAX_DECIDE_BODY_BYTES,
 } from '@waymark/contracts/http/decide'
-import type { DecisionSet } from '@waymark/domain/decision'
+import { type DecisionSet, isPublished } from '@waymark/domain/decision'
 import {
   type CorePlatform,
   type HttpRequest,
@@ -24,7 +24,6 @@ import type { Decide } from './decide.ts'
 import { requireShallow } from './decide-route.ts'
 import { eventStreamsFor } from './flag-stream-route.ts'
 import type { FlagStreams } from './flag-streams.ts'
-import { isPublished } from './flags-version.ts'
 
 type Deps = {
   apiKeys: CorePlatform['apiKeys']

@@ -7,6 +7,8 @@ import {
   MAX_DECIDE_BODY_BYTES,
 } from '@waymark/contracts/http/decide'
 import { type PostHogFlag, postHogDecide, postHogFlags } from '@waymark/contracts/http/posthog-protocol'
+import { numberSource } from '@waymark/contracts/number-source'
+import { isPublished } from '@waymark/domain/decision'
 import { postHogKeyIn } from '@waymark/domain/posthog-protocol'
 import {
   allowApiKey,
@@ -25,7 +27,6 @@ import {
 } from '@waymark/service-kit'
 import type { Decide } from './decide.ts'
 import { requireShallow } from './decide-route.ts'
-import { isPublished } from './flags-version.ts'
 
 type Deps = {
   apiKeys: CorePlatform['apiKeys']
@@ -114,10 +115,10 @@ type FlagsRequest = {
  */
 const parseFlagsRequest = (body: unknown): FlagsRequest => {
   if (!isObject(body)) throw new AppError('bad_request', 'The body must be an object')
-  const { distinct_id, $anon_distinct_id, person_properties, flag_keys_to_evaluate, flag_keys } = body
-  const userId = idOf(distinct_id)
+  const { person_properties, flag_keys_to_evaluate, flag_keys } = body
+  const userId = idIn(body, 'distinct_id')
   if (userId === null) throw new AppError('bad_request', 'distinct_id is missing')
-  const person = { visitorId: idOf($anon_distinct_id) ?? userId, userId }
+  const person = { visitorId: idIn(body, '$anon_distinct_id') ?? userId, userId }
   const problem = decideRequest.check(person)
   if (problem) throw new AppError('bad_request', `distinct_id ${problem.message}`)
   const context = isObject(person_properties) ? person_properties : {}
@@ -129,9 +130,10 @@ const parseFlagsRequest = (body: unknown): FlagsRequest => {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Some clients send numbers. */
-const idOf = (value: unknown): string | null => {
-  if (typeof value === 'number') return `${value}`
+/** Some clients send numbers, whose digits are all kept. */
+const idIn = (body: Record<string, unknown>, name: string): string | null => {
+  const value = body[name]
+  if (typeof value === 'number') return numberSource(body, name) ?? `${value}`
   return typeof value === 'string' && value !== '' ? value : null
 }
 

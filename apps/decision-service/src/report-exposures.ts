@@ -1,20 +1,15 @@
 import { AppError, storeUnavailable } from '@waymark/contracts/app-error'
-import { CLIENT_TIME_WORDS, readClientTime } from '@waymark/contracts/client-time'
 import {
   exposuresRequest,
   MAX_DECIDE_BODY_BYTES,
-  MAX_EXPOSURE_AGE_MS,
   reportExposures as operation,
   type ReportedExposure,
   type ReportedExposures,
   reportedExposure,
 } from '@waymark/contracts/http/decide'
 import { requireValid } from '@waymark/contracts/require-valid'
-import type { DecisionSet } from '@waymark/domain/decision'
-import type { Identity } from '@waymark/domain/identity'
+import { type Expose, exposedIdentity, readExposure } from '@waymark/pipeline'
 import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@waymark/service-kit'
-import type { Expose } from './expose.ts'
-import { isPublished } from './flags-version.ts'
 
 type Deps = Pick<CorePlatform, 'apiKeys' | 'projectConfigs' | 'clock'> & {
   limitRequests: LimitRequests
@@ -40,7 +35,7 @@ export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }:
           continue
         }
         const { compiled, choice, at } = read
-        const identity = identityOf(projectId, exposure)
+        const identity = exposedIdentity(projectId, exposure)
         const subject = { subject: identity.value, identity, profileId: null, projectId }
         // Those before it are kept. Repeating the request does not count them twice.
         if (!expose(compiled, choice, { ...subject, decidedAt: new Date(at).toISOString() }))
@@ -73,36 +68,4 @@ const sortExposures = (given: readonly unknown[]) => {
   if (exposures.length === 0 && first)
     throw new AppError('bad_request', `exposures.${first.index}: ${first.reason}`)
   return { exposures, ignored }
-}
-
-const identityOf = (projectId: string, { visitorId, userId }: ReportedExposure): Identity =>
-  userId == null
-    ? { projectId, kind: 'visitor', value: visitorId ?? '' }
-    : { projectId, kind: 'user', value: userId }
-
-/** The exposure that was reported, or why it does not count. */
-const readExposure = (
-  { key, variant, ruleId, at }: ReportedExposure,
-  decisions: DecisionSet,
-  now: number,
-) => {
-  const compiled = decisions.get(key)
-  if (!compiled || !isPublished(compiled.decision)) return `There is no active or paused decision ${key}`
-  const { rules } = compiled.decision.definition
-  const rule = rules.find(
-    (one) =>
-      (ruleId == null || one.id === ruleId) &&
-      (one.variant === variant || one.split?.some((share) => share.variant === variant)),
-  )
-  if (!rule)
-    return ruleId == null
-      ? `No rule of ${key} gives the variant ${variant}`
-      : `The rule ${ruleId} of ${key} does not give the variant ${variant}`
-  const reported = at == null ? now : readClientTime(at)
-  if (reported === undefined) return `at must be ${CLIENT_TIME_WORDS}`
-  const time = Math.min(now, reported)
-  if (now - time > MAX_EXPOSURE_AGE_MS) return 'at is more than 7 days ago'
-  const reason = rule.split === null ? ('TARGETING_MATCH' as const) : ('SPLIT' as const)
-  const value = compiled.variants.get(variant)?.value ?? null
-  return { compiled, choice: { variant, value, reason, ruleId: rule.id, eligible: true }, at: time }
 }

@@ -1,17 +1,21 @@
+import { exposures } from '@waymark/contracts/topics'
 import {
+  createBackgroundPublisher,
   createDeliverySampler,
+  createExpose,
   createIngestQueue,
   createPersonChanges,
   createSyncProcessor,
   createVisitorHash,
 } from '@waymark/pipeline'
-import { countStoredEvents, everyMs, type Platform, type Service } from '@waymark/service-kit'
+import { countStoredEvents, everyMs, type Platform, type Service, untilStopped } from '@waymark/service-kit'
 import { Router } from 'express'
 import { createCollectMessages } from './client-messages/collect-messages.ts'
 import { createIdentify } from './identify.ts'
 import { identifyRoute, profileRoute } from './identify-routes.ts'
 import { createIntake } from './intake.ts'
 import { createLimits } from './limits.ts'
+import { createReportFlagCalls } from './posthog-protocol/flag-calls.ts'
 import { postHogProtocolRoutes } from './posthog-protocol/posthog-protocol-routes.ts'
 import { scriptRoutes } from './script-routes.ts'
 import { segmentProtocolRoutes } from './segment-protocol/segment-protocol-routes.ts'
@@ -38,10 +42,12 @@ export const createIngestGateway = (platform: Platform): Service => {
     personChanges: createPersonChanges(platform.marks),
     clock,
   })
+  const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const collectMessages = createCollectMessages({
     projectConfigs,
     changePeople,
     trackEvents,
+    reportFlagCalls: createReportFlagCalls({ projectConfigs, expose: createExpose(publisher), clock }),
     clock,
   })
   const limits = createLimits(platform)
@@ -68,6 +74,7 @@ export const createIngestGateway = (platform: Platform): Service => {
       everyMs('spool', WATCH_SPOOL_MS, queue.watchSpool),
       everyMs('visitor-salts', SHARE_SALTS_MS, shareSalts),
       everyMs('delivery-samples', STORE_SAMPLES_MS, deliveries.storeSamples),
+      untilStopped('reported-exposures', publisher.run),
     ],
   }
 }

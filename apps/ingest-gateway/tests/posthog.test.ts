@@ -53,24 +53,25 @@ describe('PostHog’s protocol', () => {
       body: typeof body === 'string' ? body : new Uint8Array(body),
     })
 
+  /** Creates a flag whose second variant everybody gets who fits the condition. */
+  const newFlag = async (key: string, values: Record<string, unknown>, condition: unknown = null) => {
+    const [fallbackVariant, variant] = Object.keys(values)
+    const created = await project('decisions', {
+      key,
+      name: key,
+      variants: Object.entries(values).map(([name, value]) => ({ key: name, value })),
+      fallbackVariant,
+      rules: [{ condition, rollout: 100, variant }],
+    })
+    expect(await created.text(), key).toContain(key)
+    expect((await project(`decisions/${key}/activate`, {})).status).toBe(200)
+  }
+
   beforeAll(async () => {
     waymark = await startStandalone()
     url = (await waymark.request('/healthz')).url.replace('/healthz', '')
-    for (const [key, values] of [
-      ['checkout', { blue: 'blue', green: { color: 'green' } }],
-      ['banner', { off: false, on: true }],
-    ] as const) {
-      const [fallback, other] = Object.keys(values)
-      const created = await project('decisions', {
-        key,
-        name: key,
-        variants: Object.entries(values).map(([name, value]) => ({ key: name, value })),
-        fallbackVariant: fallback,
-        rules: [{ condition: null, rollout: 100, variant: other }],
-      })
-      expect(await created.text(), key).toContain(key)
-      expect((await project(`decisions/${key}/activate`, {})).status).toBe(200)
-    }
+    await newFlag('checkout', { blue: 'blue', green: { color: 'green' } })
+    await newFlag('banner', { off: false, on: true })
   })
   afterAll(async () => {
     await waymark?.stop()
@@ -164,6 +165,50 @@ describe('PostHog’s protocol', () => {
     const flags = await keyOf('pub', ['decide'])
     const noPerson = await send('/flags/?v=2', JSON.stringify({ token: flags }))
     expect([noPerson.status, await noPerson.json()]).toEqual([400, { error: 'distinct_id is missing' }])
+  })
+
+  it('keeps all digits of an id that is a number, also for flags', async () => {
+    const key = await keyOf('pub', ['events:write', 'decide'])
+    const id = '7211045500123456789'
+    await newFlag('gold', { off: false, on: true }, { '==': [{ var: 'traits.plan' }, 'gold'] })
+    const identify = `{"api_key":"${key}","event":"$identify","distinct_id":${id},"$set":{"plan":"gold"}}`
+    expect((await send('/e/', identify)).status).toBe(200)
+    await eventually('the person has the flag', async () => {
+      const answer = await send('/flags/?v=2', `{"token":"${key}","distinct_id":${id}}`)
+      return ((await answer.json()) as { flags: { gold?: { enabled: boolean } } }).flags.gold?.enabled
+    })
+  })
+
+  it('counts the flags that people have got', async () => {
+    const api_key = await keyOf('pub', ['events:write'])
+    await newFlag('color', { blue: 'blue', green: { color: 'green' } })
+    await newFlag('switch', { off: false, on: true })
+    const called = (person: string, flag: unknown, response: unknown, uuid = `${person}-${flag}`) => ({
+      event: '$feature_flag_called',
+      uuid,
+      distinct_id: person,
+      properties: { $feature_flag: flag, $feature_flag_response: response },
+    })
+    const batch = [
+      called('one', 'color', 'green'),
+      called('one', 'color', 'green', 'again'),
+      called('two', 'color', 'green'),
+      called('one', 'switch', true),
+      // Flags that are off or unknown, and values that no SDK sends.
+      ...[false, 'red', null, { $ne: 1 }].map((response, n) => called(`odd-${n}`, 'color', response)),
+      ...['unknown', '__proto__', null, ['switch']].map((flag, n) => called(`odd-${n}`, flag, true)),
+    ]
+    expect((await send('/batch/', JSON.stringify({ api_key, batch }))).status).toBe(200)
+    const exposed = async (key: string) => {
+      const { variants } = (await (await project(`decisions/${key}/stats`)).json()) as {
+        variants: { variant: string; exposures: number }[]
+      }
+      return variants.filter(({ exposures }) => exposures > 0)
+    }
+    await eventually('they are counted', async () => (await exposed('color'))[0]?.exposures === 2)
+    await eventually('a switch is counted', async () => (await exposed('switch'))[0]?.exposures === 1)
+    expect(await exposed('color')).toMatchObject([{ variant: 'green' }])
+    expect(await exposed('switch')).toMatchObject([{ variant: 'on' }])
   })
 
   it('answers flags as older SDKs read them, and keeps a message that is not valid for inspection', async () => {

@@ -86,7 +86,7 @@ describe.skipIf(!kustomize)('the Kafka users', () => {
   it('write the topics to which their app publishes, and dead letters if it consumes', () => {
     const all = unique(topics.map(({ name }) => name))
     const published: Record<string, { name: string }[]> = {
-      'ingest-gateway': [contracts.ingestRecords, contracts.rejectedEvents],
+      'ingest-gateway': [contracts.ingestRecords, contracts.rejectedEvents, contracts.exposures],
       'enrichment-consumer': [contracts.enrichedEvents],
       'link-redirector': [contracts.linkClicks],
       'decision-service': [contracts.exposures],

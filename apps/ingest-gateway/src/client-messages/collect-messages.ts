@@ -8,6 +8,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Change, createIdentify, Sender as Identifier } from '../identify.ts'
 import { deviceOf, eventConfigOf, type IntakeOptions, type Sender } from '../intake.ts'
 import type { LimitedPeople } from '../limits.ts'
+import type { ReportFlagCalls } from '../posthog-protocol/flag-calls.ts'
 import type { createTrackEvents } from '../track-events.ts'
 
 /** The messages of a request, and how its protocol reads them. */
@@ -19,12 +20,14 @@ export type MessageRequest = {
   isHistory: boolean
   /** Reads one message, which may become several. */
   read: (raw: unknown, index: number, settings: ProjectSettings) => ClientMessage[]
+  /** Whether its events may say that a person has seen a flag. */
+  mayCallFlags?: boolean
   /** Why an event is refused, in terms of the protocol. */
   problemOf: (problem: ValidationItem) => ValidationItem
 }
 
 /** The sender of messages. A server names the device of its user, and its own user agent is not that of a person. */
-type MessageSender = Sender & Identifier & { isBrowser: boolean }
+type MessageSender = Sender & Identifier & { isBrowser: boolean; environment: string }
 
 type MessageOptions = Omit<IntakeOptions, 'backfill'> & {
   /** Called with the number of changes of people, before they are made. */
@@ -36,6 +39,7 @@ type MessageOptions = Omit<IntakeOptions, 'backfill'> & {
 type Deps = Pick<ReturnType<typeof createIdentify>, 'changePeople'> & {
   projectConfigs: ProjectConfigs
   trackEvents: ReturnType<typeof createTrackEvents>
+  reportFlagCalls: ReportFlagCalls
   clock: () => number
 }
 
@@ -53,7 +57,7 @@ const MAX_REFUSED = 1_000
  * one message; those of a batch that are over a limit are quarantined, so that its events are not lost
  */
 export const createCollectMessages =
-  ({ projectConfigs, changePeople, trackEvents, clock }: Deps) =>
+  ({ projectConfigs, changePeople, trackEvents, reportFlagCalls, clock }: Deps) =>
   async (request: MessageRequest, sender: MessageSender, options: MessageOptions): Promise<void> => {
     const { settings } = await eventConfigOf(projectConfigs, sender.projectId)
     const quarantine = createQuarantine(sender.projectId, clock)
@@ -110,6 +114,7 @@ export const createCollectMessages =
     if (rawEvents.length === 0 && quarantine.isEmpty()) return
     const tracked = { rawEvents, sentAt: null, messages, refused: quarantine.all }
     await trackEvents.enqueue(tracked, sender, { ...options, backfill: request.isHistory })
+    if (request.mayCallFlags) await reportFlagCalls(rawEvents, sender)
   }
 
 /** A message that does not link is about the user, if it names both. */

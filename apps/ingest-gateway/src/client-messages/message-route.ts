@@ -87,6 +87,7 @@ export const messageRoute = (
       const from = {
         ...senderOf(apiKey, request),
         keyKind: apiKey.kind,
+        environment: apiKey.environment,
         isBrowser: request.headers.origin !== undefined,
       }
       await collectMessages(messagesOf(body), from, {

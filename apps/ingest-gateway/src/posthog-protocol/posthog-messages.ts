@@ -23,6 +23,7 @@ export const postHogMessages = (
     rawMessages: Array.isArray(list) ? list : [value],
     isSingle: !Array.isArray(list),
     isHistory,
+    mayCallFlags: !isHistory,
     read: (raw, index, settings) => readPostHogMessage(raw, index, { ...request, settings }),
     problemOf: postHogProblem,
   }

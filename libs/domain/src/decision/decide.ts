@@ -1,4 +1,4 @@
-import type { DecisionRule } from '@waymark/contracts/decision-definition'
+import type { Decision, DecisionRule } from '@waymark/contracts/decision-definition'
 import type { DecisionReason } from '@waymark/contracts/http/decide'
 import { type LogicData, logicData } from '../logic/compile-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
@@ -183,6 +183,9 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     }),
   }
 }
+
+/** Whether clients may know the decision: neither a draft nor archived. */
+export const isPublished = ({ status }: Decision): boolean => status === 'active' || status === 'paused'
 
 /** Whether a decision is active and within its schedule. */
 export const isDeciding = ({ decision, startsAt, endsAt }: CompiledDecision, now: number): boolean =>

@@ -20,6 +20,7 @@ export {
   type Choice,
   createDecider,
   isDeciding,
+  isPublished,
   type RuleOutcome,
 } from './decide.ts'
 export { countingIdOf, inEachEnvironment, inEnvironment } from './environment.ts'

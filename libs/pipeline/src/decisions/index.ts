@@ -1,4 +1,6 @@
 export { createCompleteCounts } from './complete-counts-queries.ts'
 export { type CountedEvents, forgetOldCounts, storeCounts } from './count-queries.ts'
+export { createExpose, type DecisionSubject, type Expose } from './expose.ts'
 export { storeExposures } from './exposure-queries.ts'
 export { findPeople, type Person, personCacheKey, type WantedPerson } from './person-queries.ts'
+export { exposedIdentity, readExposure } from './reported-exposure.ts'

@@ -1,8 +1,7 @@
 import type { Exposure } from '@waymark/contracts/records/change-records'
 import type { Choice, CompiledDecision } from '@waymark/domain/decision'
 import { expect, it } from 'vitest'
-import type { DecisionSubject } from './decision-results.ts'
-import { createExpose } from './expose.ts'
+import { createExpose, type DecisionSubject } from './expose.ts'
 
 const setUp = () => {
   const published: Exposure[] = []

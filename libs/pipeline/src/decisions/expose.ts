@@ -1,9 +1,11 @@
 import type { Exposure } from '@waymark/contracts/records/change-records'
-import { type Choice, type CompiledDecision, countingIdOf } from '@waymark/domain/decision'
+import { type Choice, type CompiledDecision, countingIdOf, type Subject } from '@waymark/domain/decision'
 import { partitionKeyOf } from '@waymark/domain/ingestion'
-import type { BackgroundPublisher } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
-import type { DecisionSubject } from './decision-results.ts'
+import type { BackgroundPublisher } from '../outbox/index.ts'
+
+/** The subject of a decision, and its time (RFC 3339). */
+export type DecisionSubject = Subject & { projectId: string; decidedAt: string }
 
 /** The last published exposure of a person to a decision: its variant and reason, and its time (RFC 3339). */
 type Last = { choice: string; at: string }
