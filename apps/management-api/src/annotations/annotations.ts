@@ -22,10 +22,7 @@ export const annotationRoutes = ({ projectRoute, db, quotas, clock }: Management
       requireWithinQuota(quotas, 'annotations', (await tx.annotation.count({ where: { projectId } })) + 1)
       return tx.annotation.create({ data: { id: uuidv7(), projectId, text, at: time } })
     })
-    return {
-      status: 201,
-      body: { id: note.id, kind: 'note', text: note.text, at: note.at.toISOString(), resourceId: null },
-    }
+    return { status: 201, body: viewOfNote(note) }
   }),
 
   projectRoute(listAnnotations, async ({ projectId, query }) => {
@@ -35,9 +32,10 @@ export const annotationRoutes = ({ projectRoute, db, quotas, clock }: Management
     return { body: { data: happened.map(view) } }
   }),
 
-  projectRoute(deleteAnnotation, async ({ projectId, id }) => {
+  projectRoute(deleteAnnotation, async ({ projectId, id, requireMatch }) => {
     const where = { id: requireId(id), projectId }
-    requireFound(await db.prisma.annotation.findFirst({ where }))
+    const note = requireFound(await db.prisma.annotation.findFirst({ where }))
+    requireMatch(viewOfNote(note))
     await db.prisma.annotation.deleteMany({ where })
     return { status: 204 }
   }),
@@ -58,6 +56,9 @@ const textOf = ({ kind, subject, change }: Happening): string => {
     ? `Decision ${subject}: ${change} %`
     : `Decision ${subject} ${CHANGES[change] ?? change.replaceAll('_', ' ')}`
 }
+
+const viewOfNote = ({ id, text, at }: { id: string; text: string; at: Date }): AnnotationView =>
+  view({ id, kind: 'note', at, resourceId: null, subject: text, change: '' })
 
 const view = (happened: Happening): AnnotationView => ({
   id: happened.id,
