@@ -33,8 +33,15 @@ const config = {
 }
 writeFileSync(path.join(dist, 'config.yaml'), JSON.stringify(config))
 run(path.join(dist, 'venv/bin/openapi-python-client'), [
-  ...['generate', '--path', 'openapi.json', '--config', 'config.yaml'],
-  ...['--meta', 'setup', '--output-path', project],
+  'generate',
+  '--path',
+  'openapi.json',
+  '--config',
+  'config.yaml',
+  '--meta',
+  'setup',
+  '--output-path',
+  project,
 ])
 
 const tuples = (names: ReadonlySet<string>): string =>

@@ -34,7 +34,7 @@ const setUp = (
   }
   let time = Date.parse('2026-03-01T12:00:00Z')
   const query = async ({ values }: { values: [unknown, unknown, string[], number[]] }) => {
-    const [, , visitors, places] = values
+    const [, , visitors, indexes] = values
     database.asked.push(visitors)
     if (database.fault === 'away') throw Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
     const { plan } = database
@@ -43,7 +43,7 @@ const setUp = (
       visitor.startsWith('unknown')
         ? []
         : {
-            place: places[index],
+            index: indexes[index],
             profile_id: `profile of ${visitor}`,
             bucketing_id: `first of ${visitor}`,
             is_users: true,

@@ -181,8 +181,11 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
     url.host = `localhost:${(server.address() as AddressInfo).port}`
     const findAll = async (trusted: string) => {
       const store = openClickHouseStore({
-        ...{ url: url.href, tls: { ca: trusted }, database: 'default' },
-        ...{ queryTimeoutMs: 5_000, queryMemoryBytes: 512 * 1024 * 1024 },
+        url: url.href,
+        tls: { ca: trusted },
+        database: 'default',
+        queryTimeoutMs: 5_000,
+        queryMemoryBytes: 512 * 1024 * 1024,
       })
       onTestFinished(() => store.close())
       // There is no table in this database: an answer of the server, not of the connection.

@@ -109,7 +109,10 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
       const [group, other, currency] = JSON.parse(key)
       const byBucket = Map.groupBy(rows, ({ bucket }) => bucket as number | null)
       return [...byBucket, [null, rows] as const].map(([bucket, of]) => ({
-        ...{ bucket, group, other, currency },
+        bucket,
+        group,
+        other,
+        currency,
         value: finite(
           aggregate(
             query.metric,
@@ -187,7 +190,7 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
         if (reached.length === 0) return []
         const gaps = reached.map(({ times }) => (times[step] ?? 0) - (times[step - 1] ?? 0))
         const medianMsFromPrevious = step === 0 || order === 'any' ? null : quantile(gaps, 0.5)
-        return [{ ...{ group, other, step }, people: reached.length, medianMsFromPrevious }]
+        return [{ group, other, step, people: reached.length, medianMsFromPrevious }]
       })
     })
   }
@@ -228,13 +231,18 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
         campaign,
         entryPage: context.path,
         exitPage: views.at(-1)?.context.path ?? null,
-        ...{ country: context.country, browser: context.browser, os: context.os, device: context.device },
+        country: context.country,
+        browser: context.browser,
+        os: context.os,
+        device: context.device,
       }
       if (!query.visitFilters.every(({ field, filter }) => fulfils(values[field] || null, filter))) return []
       const durationMs = (group.at(-1)?.at ?? 0) - began
       return [
         {
-          ...{ visitor: group[0]?.visitor ?? '', values, durationMs },
+          visitor: group[0]?.visitor ?? '',
+          values,
+          durationMs,
           pages: views.map(({ context: { path } }) => path),
           conversions: group.flatMap(({ event }) => event.conversions),
           bucket: query.buckets.findLastIndex((at) => at <= began),
@@ -243,7 +251,9 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
     })
   }
   const visitRow = (kind: VisitRow['kind'], value: string | null, visits: readonly Visit[]): VisitRow => ({
-    ...{ kind, value, visits: visits.length },
+    kind,
+    value,
+    visits: visits.length,
     visitors:
       kind === 'total' || kind === 'bucket' ? new Set(visits.map(({ visitor }) => visitor)).size : null,
     views: total(visits.map(({ pages }) => pages.length)),
@@ -273,7 +283,9 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
       )
       return [...Map.groupBy(viewed, ({ path }) => path)]
         .map(([path, of]) => ({
-          ...{ path, visitors: new Set(of.map(({ visitor }) => visitor)).size, views: of.length },
+          path,
+          visitors: new Set(of.map(({ visitor }) => visitor)).size,
+          views: of.length,
         }))
         .sort(
           (a, b) => b.visitors - a.visitors || b.views - a.views || compareLabels(a.path ?? '', b.path ?? ''),
@@ -592,10 +604,20 @@ const columnOf = ({ eventName, context, shortLinkId }: Stored, column: string): 
   const { utm } = context
   const columns: Record<string, unknown> = {
     eventName,
-    ...{ browser: context.browser, os: context.os, device: context.device, country: context.country },
-    ...{ city: context.city, path: context.path, referrerHost: context.referrerHost, bot: context.bot },
-    ...{ utmSource: utm.source, utmMedium: utm.medium, utmCampaign: utm.campaign },
-    ...{ utmTerm: utm.term, utmContent: utm.content, link: shortLinkId },
+    browser: context.browser,
+    os: context.os,
+    device: context.device,
+    country: context.country,
+    city: context.city,
+    path: context.path,
+    referrerHost: context.referrerHost,
+    bot: context.bot,
+    utmSource: utm.source,
+    utmMedium: utm.medium,
+    utmCampaign: utm.campaign,
+    utmTerm: utm.term,
+    utmContent: utm.content,
+    link: shortLinkId,
     campaign: context.shortLink?.campaign ?? utm.campaign,
   }
   return columns[column]

@@ -259,7 +259,9 @@ const trendArbitrary: fc.Arbitrary<QueryCall> = fc
     return [
       'measureTrend',
       {
-        ...{ projectId: PROJECT(1), ...range, ...rest },
+        projectId: PROJECT(1),
+        ...range,
+        ...rest,
         breakdown: bySelector ? { source: 'selector' } : rest.breakdown,
         property: property('properties.p'),
         buckets: zonedBuckets(interval, zone, range.from, range.to, 1_000) ?? [],
@@ -409,7 +411,9 @@ const countsArbitrary = fc
     ({ eventName, from, receivedBefore, after, people }): QueryCall => [
       'countByPerson',
       {
-        ...{ projectId: PROJECT(1), eventName, people },
+        projectId: PROJECT(1),
+        eventName,
+        people,
         from: START + from * HOUR_MS,
         receivedBefore: START + receivedBefore * HOUR_MS,
         after: after === null ? undefined : PROFILE(after),
@@ -585,7 +589,9 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
             : [],
         context: {
           ...made.context,
-          ...{ bot: false, path: `/${view}`, country: 'DE' },
+          bot: false,
+          path: `/${view}`,
+          country: 'DE',
           referrerHost: view === 0 ? (source?.referrerHost ?? null) : null,
         },
       }
@@ -595,11 +601,20 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     const visits = visitors * visitsOfEach
     const views = events.length - visitors * (viewsOfEach - 1)
     const query = {
-      ...{ projectId: PROJECT(1), from: START, to: START + 24 * HOUR_MS, buckets: [START] },
-      ...{ filters: [], visitFilters: [], limit: 10 },
+      projectId: PROJECT(1),
+      from: START,
+      to: START + 24 * HOUR_MS,
+      buckets: [START],
+      filters: [],
+      visitFilters: [],
+      limit: 10,
     }
     const total = {
-      ...{ visitors, visits, views, bounces: visitors, converted: visitors },
+      visitors,
+      visits,
+      views,
+      bounces: visitors,
+      converted: visitors,
       durationMs: visitors * (visitsOfEach - 1) * (viewsOfEach - 1) * 60_000,
     }
     const part = (share: number) => ({
@@ -627,12 +642,20 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     const goals = await store.measureGoals(query)
     expect(goals.filter(({ kind }) => kind === 'selector')).toHaveLength(2)
     expect(goals).toContainEqual({
-      ...{ kind: 'selector', value: SELECTOR(1), currency: null },
-      ...{ conversions: visitors, visits: visitors, amount: visitors * 250 },
+      kind: 'selector',
+      value: SELECTOR(1),
+      currency: null,
+      conversions: visitors,
+      visits: visitors,
+      amount: visitors * 250,
     })
     expect(goals).toContainEqual({
-      ...{ kind: 'source', value: 'google.de', currency: 'EUR' },
-      ...{ conversions: visitors / 2, visits: visitors / 2, amount: (visitors / 2) * 250 },
+      kind: 'source',
+      value: 'google.de',
+      currency: 'EUR',
+      conversions: visitors / 2,
+      visits: visitors / 2,
+      amount: (visitors / 2) * 250,
     })
     await store.close()
   })
@@ -697,7 +720,10 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     const trend = { ...within, buckets: [START], filters: [], maxGroups: 100, includeBots: false }
     const refs = [
       ...keys.filter((key) => key !== '').flatMap((key) => [[key], ['nested', key], ['value', key]]),
-      ...[['value'], ['beside'], ['value', 'a', '0'], ['value', '0', '0']],
+      ['value'],
+      ['beside'],
+      ['value', 'a', '0'],
+      ['value', '0', '0'],
     ].map((path): PropertyRef => ({ source: 'properties', path }))
     const ofValue = { property: property('properties.value') }
     const filters: EventFilter[] = [...numbers, ...texts, true].flatMap((value): EventFilter[] => [
@@ -789,7 +815,10 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
   it('searches for values and email addresses in upper and lower case of every script', async () => {
     const texts = ['ÄRGER', 'ärger', 'ЖУК', 'ΣΙΓΜΑ', 'Straße', '鍵']
     const profiles = texts.map((text, n) => ({
-      ...{ projectId: PROJECT(1), profileId: PROFILE(n + 1), mergedInto: null, version: 1 },
+      projectId: PROJECT(1),
+      profileId: PROFILE(n + 1),
+      mergedInto: null,
+      version: 1,
       traits: { email: `${text}@shop.example` },
     }))
     const both = await bothWith(
@@ -816,7 +845,10 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     const valuesFrom = (first: number, count: number) =>
       Array.from({ length: count }, (_, n) => (n % 2 === 0 ? `v${first + n}` : first + n))
     const negatedFrom = (first: number, count: number): EventFilter => ({
-      ...{ property: ref, negated: true, test: 'in', values: valuesFrom(first, count) },
+      property: ref,
+      negated: true,
+      test: 'in',
+      values: valuesFrom(first, count),
     })
     const few = Array.from({ length: 10 }, (_, n) => negatedFrom(n * 100, 100))
     const events: QueryCall = ['measureTrend', { ...trendOfHour, metric: 'events', filters: few }]
@@ -883,11 +915,15 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
 
     it.each(['ordered', 'any'] as const)('ends with the window, inclusive (%s)', async (by) => {
       const both = await bothWith([
-        ...[eventAt(0, { name: view }), eventAt(60, { name: order })],
-        ...[eventAt(1, { name: view, profile: 2 }), eventAt(61.001, { name: order, profile: 2 })],
+        eventAt(0, { name: view }),
+        eventAt(60, { name: order }),
+        eventAt(1, { name: view, profile: 2 }),
+        eventAt(61.001, { name: order, profile: 2 }),
         // At the end of the range, and after it.
-        ...[eventAt(3_599.999, { name: view, profile: 3 }), eventAt(3_659.999, { name: order, profile: 3 })],
-        ...[eventAt(3_600, { name: view, profile: 4 }), eventAt(3_601, { name: order, profile: 4 })],
+        eventAt(3_599.999, { name: view, profile: 3 }),
+        eventAt(3_659.999, { name: order, profile: 3 }),
+        eventAt(3_600, { name: view, profile: 4 }),
+        eventAt(3_601, { name: order, profile: 4 }),
       ])
       expect(peopleOf(await expectLikeReference(both, funnelOf([view, order], by)))).toEqual([3, 2])
       await both.store.close()
@@ -896,8 +932,10 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     it.each(['ordered', 'any'] as const)('has a window of a year (%s)', async (by) => {
       const seconds = MAX_FUNNEL_WINDOW_SECONDS
       const both = await bothWith([
-        ...[eventAt(0, { name: view }), eventAt(seconds, { name: order })],
-        ...[eventAt(1, { name: view, profile: 2 }), eventAt(seconds + 1.001, { name: order, profile: 2 })],
+        eventAt(0, { name: view }),
+        eventAt(seconds, { name: order }),
+        eventAt(1, { name: view, profile: 2 }),
+        eventAt(seconds + 1.001, { name: order, profile: 2 }),
       ])
       const call = funnelOf([view, order], by, LONGEST_WINDOW_MS)
       expect(peopleOf(await expectLikeReference(both, call))).toEqual([2, 1])
@@ -921,12 +959,12 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
       const both = await bothWith([
         ...[order, cart, view].map((name) => eventAt(5, { name, id: name })),
         // The first attempt ends after the window; the second is complete.
-        ...[
-          eventAt(0, { name: view, profile: 2, id: 'a' }),
-          eventAt(50, { name: view, profile: 2, id: 'b' }),
-        ],
-        ...[eventAt(70, { name: cart, profile: 2 }), eventAt(100, { name: order, profile: 2 })],
-        ...[eventAt(10, { name: cart, profile: 3 }), eventAt(20, { name: view, profile: 3 })],
+        eventAt(0, { name: view, profile: 2, id: 'a' }),
+        eventAt(50, { name: view, profile: 2, id: 'b' }),
+        eventAt(70, { name: cart, profile: 2 }),
+        eventAt(100, { name: order, profile: 2 }),
+        eventAt(10, { name: cart, profile: 3 }),
+        eventAt(20, { name: view, profile: 3 }),
       ])
       const answer = await expectLikeReference(both, funnelOf([view, cart, order], 'ordered'))
       expect(peopleOf(answer)).toEqual([3, 2, 2])
@@ -943,7 +981,11 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     await store.storeEvents([{ ...anEnrichedEvent({ projectId, receivedAt }), timestamp: receivedAt }])
     const query = { from: START, to: START + HOUR_MS, buckets: [START], metric: 'events' as const }
     const answer = await store.measureTrend({
-      ...{ projectId: projectId.toUpperCase(), ...query, filters: [], maxGroups: 10, includeBots: true },
+      projectId: projectId.toUpperCase(),
+      ...query,
+      filters: [],
+      maxGroups: 10,
+      includeBots: true,
     })
     expect(answer).toContainEqual(expect.objectContaining({ bucket: null, value: 1 }))
     await store.close()
@@ -953,14 +995,22 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
     const store = await open()
     const claim = (n: number, amount: number) => ({
       selectorId: SELECTOR(n),
-      ...{ amount, currency: 'EUR', quantity: null },
+      amount,
+      currency: 'EUR',
+      quantity: null,
     })
     const first = anEnrichedEvent({ projectId: PROJECT(1), receivedAt: new Date(START).toISOString() })
     const event = { ...first, timestamp: new Date(START).toISOString(), conversions: [claim(1, 100)] }
     const revenue = () =>
       store.measureTrend({
-        ...{ projectId: PROJECT(1), from: START, to: START + HOUR_MS, buckets: [START] },
-        ...{ metric: 'revenue', filters: [], maxGroups: 10, includeBots: false },
+        projectId: PROJECT(1),
+        from: START,
+        to: START + HOUR_MS,
+        buckets: [START],
+        metric: 'revenue',
+        filters: [],
+        maxGroups: 10,
+        includeBots: false,
         breakdown: { source: 'selector' },
       })
     const stored = [START, null].map(() => expect.objectContaining({ group: SELECTOR(1), value: 100 }))

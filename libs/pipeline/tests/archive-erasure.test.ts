@@ -103,11 +103,15 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   const log = { warn: () => {} }
   const archiver = (deps: Partial<ArchiverDeps> = {}) =>
     createArchiver({
-      ...{ db, store, events: harness.events, format: 'parquet' as const, log, now: () => NOW },
+      db,
+      store,
+      events: harness.events,
+      format: 'parquet' as const,
+      log,
+      now: () => NOW,
       ...deps,
     })
-  const eraser = (deps: Partial<ArchiveEraserDeps> = {}) =>
-    createArchiveEraser({ ...{ db, store, log }, ...deps })
+  const eraser = (deps: Partial<ArchiveEraserDeps> = {}) => createArchiveEraser({ db, store, log, ...deps })
   const archiveAll = (deps: Partial<ArchiverDeps> = {}) => repeat(archiver(deps))
   const eraseAll = (deps: Partial<ArchiveEraserDeps> = {}) => repeat(eraser(deps))
   const begin = async (profileId: string, project = projectId): Promise<Erasure> => {
@@ -117,7 +121,8 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
   }
   const purge = (erasure: Erasure) =>
     createPurger({
-      ...{ db, cache: { delete: async () => {} } as never },
+      db,
+      cache: { delete: async () => {} } as never,
       eventStore: harness.events,
     }).purge(erasure, never)
   const erase = async (profileId: string, project = projectId): Promise<void> => {

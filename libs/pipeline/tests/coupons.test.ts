@@ -49,7 +49,10 @@ describe.skipIf(!services)('assigning coupons', () => {
           alphabet: 'AB',
           length: 8,
         },
-        ...{ size: count, generated: count, discount: { type: 'free_shipping' }, count: { create: {} } },
+        size: count,
+        generated: count,
+        discount: { type: 'free_shipping' },
+        count: { create: {} },
         ...values,
       },
     })

@@ -47,8 +47,11 @@ describe('an event', () => {
     expect(sent[0]?.headers).toEqual({ 'Content-Type': 'text/plain' })
     expect(sent[0]?.body.sentAt).toBe('2026-11-27T23:50:00.500Z')
     const entry = {
-      ...{ url, entry_page: '/sale', entry_referrer: 'https://mail.example/inbox' },
-      ...{ utm_source: 'news', utm_medium: 'email' },
+      url,
+      entry_page: '/sale',
+      entry_referrer: 'https://mail.example/inbox',
+      utm_source: 'news',
+      utm_medium: 'email',
     }
     const common = { visitorId: expect.any(String), sessionId: expect.any(String), clientTimestamp: NOW }
     expect(eventsIn(sent)).toEqual([
@@ -90,8 +93,10 @@ describe('an event', () => {
     expect(sent.map(({ path }) => path)).toEqual(['/api/v1/t', '/api/v1/identify', '/api/v1/t'])
     const [view, order] = eventsIn(sent)
     expect(sent[1]?.body).toEqual({
-      ...{ visitorId: view?.visitorId, userId: 'user-1' },
-      ...{ traits: { plan: 'pro' }, userHash: 'proof' },
+      visitorId: view?.visitorId,
+      userId: 'user-1',
+      traits: { plan: 'pro' },
+      userHash: 'proof',
     })
     expect([view?.userId, order?.userId]).toEqual([undefined, 'user-1'])
   })
@@ -319,11 +324,15 @@ describe('privacy', () => {
     expect(sent[0]?.query.get('cookieless')).toBe('1')
     expect(eventsIn(sent)).toEqual([
       {
-        ...{ eventId: expect.any(String), eventName: 'page_view', clientTimestamp: NOW },
+        eventId: expect.any(String),
+        eventName: 'page_view',
+        clientTimestamp: NOW,
         properties: { url: 'https://shop.example/', title: 'Shop' },
       },
       {
-        ...{ eventId: expect.any(String), eventName: 'step', clientTimestamp: NOW },
+        eventId: expect.any(String),
+        eventName: 'step',
+        clientTimestamp: NOW,
         properties: { url: 'https://shop.example/' },
       },
     ])

@@ -386,7 +386,9 @@ describe.skipIf(!CHROMIUM)('the script in a page', { timeout: 300_000 }, () => {
 
   it('only a page can be without cookies', async () => {
     const { key: secret } = (await write('POST', '/api-keys', {
-      ...{ name: 'server', kind: 'sec', scopes: ['events:write'] },
+      name: 'server',
+      kind: 'sec',
+      scopes: ['events:write'],
     })) as { key: string }
     const response = await fetch(`${url}/api/v1/t?cookieless=1`, {
       method: 'POST',

@@ -385,7 +385,9 @@ export const describeShortLinks = (start: () => Promise<Constellation>): void =>
         const none = { conversions: 0, revenue: [] }
         expect(counted).toEqual({
           campaign,
-          ...{ links: 2, clicks: 3, uniqueVisitors: 2 },
+          links: 2,
+          clicks: 3,
+          uniqueVisitors: 2,
           conversions: { firstTouch: none, lastTouch: none },
         })
         const summer = (await campaignsOn('')).find(({ campaign }) => campaign === 'summer')

@@ -77,8 +77,15 @@ export const RuleFields = ({
         options={[['', 'a segment …'], ...segments.map(({ key, name }) => [key, name] as const)]}
       />
     )}
-    <RuleShares {...{ rule, number, variants, onChange }} />
-    <GuardFields {...{ rule, number, variants, fallbackVariant, metrics, onChange }} />
+    <RuleShares rule={rule} number={number} variants={variants} onChange={onChange} />
+    <GuardFields
+      rule={rule}
+      number={number}
+      variants={variants}
+      fallbackVariant={fallbackVariant}
+      metrics={metrics}
+      onChange={onChange}
+    />
   </fieldset>
 )
 

@@ -146,7 +146,11 @@ export const ConfirmButton = ({
         {label}
       </Button>
       <ConfirmDialog
-        {...{ open, title, confirm, busy, error }}
+        open={open}
+        title={title}
+        confirm={confirm}
+        busy={busy}
+        error={error}
         onClose={() => setOpen(false)}
         onConfirm={() => void go()}
       >

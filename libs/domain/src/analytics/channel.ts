@@ -30,12 +30,33 @@ const hosts = (...names: string[]): string => `(^|\\.)(${oneOf(...names)})$`
 const inAllCountries = (...names: string[]): string => `(^|\\.)(${oneOf(...names)})(\\.com?)?\\.[a-z]{2,3}$`
 
 const SEARCH_HOSTS = `${inAllCountries('google', 'bing', 'yahoo', 'yandex', 'baidu', 'naver', 'seznam', 'ask')}|${hosts(
-  ...['duckduckgo.com', 'ecosia.org', 'qwant.com', 'startpage.com', 'search.brave.com', 'swisscows.com'],
-  ...['sogou.com', 'so.com', 'daum.net', 'mojeek.com', 'kagi.com', 'perplexity.ai', 'search.marginalia.nu'],
+  'duckduckgo.com',
+  'ecosia.org',
+  'qwant.com',
+  'startpage.com',
+  'search.brave.com',
+  'swisscows.com',
+  'sogou.com',
+  'so.com',
+  'daum.net',
+  'mojeek.com',
+  'kagi.com',
+  'perplexity.ai',
+  'search.marginalia.nu',
 )}`
 const MAIL_HOSTS = hosts(
-  ...['mail.google.com', 'outlook.live.com', 'outlook.office.com', 'outlook.office365.com', 'mail.yahoo.com'],
-  ...['mail.proton.me', 'mail.aol.com', 'mail.yandex.ru', 'mail.ru', 'gmx.net', 'web.de', 'app.fastmail.com'],
+  'mail.google.com',
+  'outlook.live.com',
+  'outlook.office.com',
+  'outlook.office365.com',
+  'mail.yahoo.com',
+  'mail.proton.me',
+  'mail.aol.com',
+  'mail.yandex.ru',
+  'mail.ru',
+  'gmx.net',
+  'web.de',
+  'app.fastmail.com',
   'com.google.android.gm',
 )
 const SOCIAL_HOSTS = hosts(
@@ -107,7 +128,13 @@ const SOCIAL_SOURCES = `^(${oneOf(
     'telegram',
     'whatsapp',
   ],
-  ...['snapchat', 'facebook.com', 'instagram.com', 'twitter.com', 'x.com', 'linkedin.com', 'reddit.com'],
+  'snapchat',
+  'facebook.com',
+  'instagram.com',
+  'twitter.com',
+  'x.com',
+  'linkedin.com',
+  'reddit.com',
 )})$`
 
 /** The first rule that matches gives the channel. What no rule matches is `direct`. */

@@ -37,12 +37,12 @@ export const clickhouseDialect: Dialect = {
   nullText: 'CAST(NULL AS Nullable(String))',
   nullNumber: 'CAST(NULL AS Nullable(Float64))',
   json: (column, path, parameters) => {
-    const place = [column, ...path.map((key) => parameters.text(key))].join(', ')
+    const keys = [column, ...path.map((key) => parameters.text(key))].join(', ')
     // Read once, because each JSON function parses the whole document again.
-    const raw = `JSONExtractRaw(${place})`
+    const raw = `JSONExtractRaw(${keys})`
     return {
       text: `if(startsWith(${raw}, '"'), JSONExtractString(${raw}), ${raw})`,
-      label: `JSONExtract(${place}, 'Nullable(String)')`,
+      label: `JSONExtract(${keys}, 'Nullable(String)')`,
       number: `if(match(${raw}, '^[-0-9]'), JSONExtractFloat(${raw}), NULL)`,
       isText: `startsWith(${raw}, '"')`,
       isBoolean: `${raw} IN ('true', 'false')`,
@@ -85,14 +85,14 @@ export const clickhouseDialect: Dialect = {
     const width = uniformWidth(buckets, to)
     if (width !== undefined)
       return {
-        place: `intDiv(toUnixTimestamp64Milli(${time}) - ${buckets[0]}, ${width})`,
+        index: `intDiv(toUnixTimestamp64Milli(${time}) - ${buckets[0]}, ${width})`,
         join: '',
         tables: [],
       }
     const begins = `[${buckets.join(', ')}]::Array(Int64)`
-    const places = `[${buckets.map((_, place) => place).join(', ')}]::Array(Int64)`
+    const indexes = `[${buckets.map((_, index) => index).join(', ')}]::Array(Int64)`
     return {
-      place: `transform(roundDown(toUnixTimestamp64Milli(${time}), ${begins}), ${begins}, ${places})`,
+      index: `transform(roundDown(toUnixTimestamp64Milli(${time}), ${begins}), ${begins}, ${indexes})`,
       join: '',
       tables: [],
     }

@@ -47,16 +47,16 @@ export const duckdbDialect: Dialect = {
       .filter((parent) => parent !== '')
       .map((parent) => `json_type(${column}, ${parameters.text(parent)}) = 'OBJECT'`)
     const source = parents.length === 0 ? column : `CASE WHEN ${parents.join(' AND ')} THEN ${column} END`
-    const place = `${source}, ${parameters.text(pointerOf(path))}`
-    const text = `json_extract_string(${place})`
+    const target = `${source}, ${parameters.text(pointerOf(path))}`
+    const text = `json_extract_string(${target})`
     return {
       text,
       label: text,
       // In the JSON text a string keeps its quotes, so it is not a number.
-      number: `TRY_CAST(json_extract(${place})::VARCHAR AS DOUBLE)`,
-      isText: `json_type(${place}) = 'VARCHAR'`,
-      isBoolean: `json_type(${place}) = 'BOOLEAN'`,
-      exists: `coalesce(json_type(${place}) <> 'NULL', false)`,
+      number: `TRY_CAST(json_extract(${target})::VARCHAR AS DOUBLE)`,
+      isText: `json_type(${target}) = 'VARCHAR'`,
+      isBoolean: `json_type(${target}) = 'BOOLEAN'`,
+      exists: `coalesce(json_type(${target}) <> 'NULL', false)`,
     }
   },
   asText: (value) => `(${value})::VARCHAR`,
@@ -92,11 +92,11 @@ export const duckdbDialect: Dialect = {
   bucketOf: (time, buckets, to) => {
     const width = uniformWidth(buckets, to)
     if (width !== undefined)
-      return { place: `(epoch_ms(${time}) - ${buckets[0]}) // ${width}`, join: '', tables: [] }
+      return { index: `(epoch_ms(${time}) - ${buckets[0]}) // ${width}`, join: '', tables: [] }
     const begins = buckets.map((at) => Math.floor(at / QUARTER_HOUR_MS))
     const ends = [...begins.slice(1), Math.ceil(to / QUARTER_HOUR_MS)]
     return {
-      place: 'quarter_hours.bucket',
+      index: 'quarter_hours.bucket',
       join: `JOIN quarter_hours ON quarter_hours.quarter = epoch_ms(${time}) // ${QUARTER_HOUR_MS}`,
       tables: [
         `bounds AS (

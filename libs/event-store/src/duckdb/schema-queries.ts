@@ -68,11 +68,11 @@ export const migrate = async (connection: DuckDBConnection): Promise<void> => {
     throw new Error(
       `The analytics file has version ${version}; this version of Waymark knows ${migrations.length}`,
     )
-  for (const [place, statements] of migrations.entries()) {
-    if (place < version) continue
+  for (const [index, statements] of migrations.entries()) {
+    if (index < version) continue
     await connection.run('BEGIN TRANSACTION')
     await connection.run(statements)
-    await connection.run('INSERT INTO schema_version VALUES ($1)', [place + 1])
+    await connection.run('INSERT INTO schema_version VALUES ($1)', [index + 1])
     await connection.run('COMMIT')
   }
 }

@@ -98,7 +98,7 @@ export type Dialect = {
     time: string,
     buckets: readonly number[],
     to: number,
-  ): { place: string; join: string; tables: string[] }
+  ): { index: string; join: string; tables: string[] }
 }
 
 export type QueryOptions = {

@@ -26,9 +26,9 @@ export const measureFunnel = async (
 ): Promise<FunnelRow[]> => {
   const parameters = dialect.parameters()
   const { steps, windowMs, breakdown, maxGroups, order } = query
-  const places = steps.map((_, place) => place)
-  const later = places.slice(1)
-  const times = places.map((place) => `t${place}`)
+  const indexes = steps.map((_, index) => index)
+  const later = indexes.slice(1)
+  const times = indexes.map((index) => `t${index}`)
   const labels = breakdown ? ['label'] : []
   const lastMoment = hasDistinctNames(query) ? LAST_RANKED_TIME : dialect.lastMoment
   const begins = `is0 AND t >= ${query.from} AND t < ${query.to}`
@@ -36,14 +36,14 @@ export const measureFunnel = async (
     order === 'ordered'
       ? inOrder(steps.length, begins, labels, lastMoment)
       : inAnyOrder(steps.length, begins, labels, windowMs)
-  const reached = later.toReversed().map((place) => `WHEN t${place} <= t0 + ${windowMs} THEN ${place + 1}`)
+  const reached = later.toReversed().map((index) => `WHEN t${index} <= t0 + ${windowMs} THEN ${index + 1}`)
   const columns = ['level', ...times]
   const ranking = ['level DESC', 't0', ...labels, ...times.slice(1)]
   const grouping = { grouped: breakdown !== undefined, rank: 'count(*)', maxGroups }
-  const people = places.map((place) => `count(*) FILTER (WHERE level > ${place}) AS people${place}`)
-  const medians = later.map((place) => {
-    const median = `${dialect.quantile(`t${place} - t${place - 1}`, 0.5)} FILTER (WHERE level > ${place})`
-    return `${order === 'any' ? dialect.nullNumber : dialect.asNumber(median)} AS median${place}`
+  const people = indexes.map((index) => `count(*) FILTER (WHERE level > ${index}) AS people${index}`)
+  const medians = later.map((index) => {
+    const median = `${dialect.quantile(`t${index} - t${index - 1}`, 0.5)} FILTER (WHERE level > ${index})`
+    return `${order === 'any' ? dialect.nullNumber : dialect.asNumber(median)} AS median${index}`
   })
   const text = `
     WITH step_events ${dialect.materialized} (${stepEvents(dialect, query, parameters)}),
@@ -59,9 +59,11 @@ export const measureFunnel = async (
     SELECT label AS "group", other, ${[...people, ...medians].join(', ')} FROM labelled GROUP BY label, other`
   const rows = await run<Row>(query.projectId, text, parameters.bindings)
   return rows.flatMap((row) =>
-    places
+    indexes
       .map((step) => ({
-        ...{ group: row.group, other: Boolean(row.other), step },
+        group: row.group,
+        other: Boolean(row.other),
+        step,
         people: Number(row[`people${step}`]),
         medianMsFromPrevious: row[`median${step}`] ?? null,
       }))
@@ -81,8 +83,8 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
   const { projectId, from, to, windowMs, steps, breakdown } = query
   const { allOf, textOf } = createConditions(dialect, parameters)
   const flags = steps.map(
-    ({ eventName, filters }, place) =>
-      `(e.event_name = ${parameters.text(eventName)} AND ${allOf(filters)}) AS is${place}`,
+    ({ eventName, filters }, index) =>
+      `(e.event_name = ${parameters.text(eventName)} AND ${allOf(filters)}) AS is${index}`,
   )
   const names = new Set(steps.map(({ eventName }) => eventName))
   const hasFilters = steps.some(({ filters }) => filters.length > 0)
@@ -92,7 +94,7 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
     people: true,
     traits: needsTraits([breakdown, ...refs]),
   })
-  const firstStep = `CASE ${steps.map((_, place) => `WHEN is${place} THEN ${place}`).join(' ')} ELSE 0 END`
+  const firstStep = `CASE ${steps.map((_, index) => `WHEN is${index} THEN ${index}`).join(' ')} ELSE 0 END`
   // These rows are kept in memory or on disk, so they have nothing that the query does not need.
   const label = breakdown ? [`${textOf(breakdown)} AS label`] : []
   const [moment, key] = hasDistinctNames(query)
@@ -104,7 +106,7 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
       SELECT ${columns.join(', ')}
       ${source} AND e.event_name IN (${[...names].map((name) => parameters.text(name)).join(', ')})
         AND e.profile_id IS NOT NULL
-    ) AS flagged ${hasFilters ? `WHERE ${steps.map((_, place) => `is${place}`).join(' OR ')}` : ''}`
+    ) AS flagged ${hasFilters ? `WHERE ${steps.map((_, index) => `is${index}`).join(' OR ')}` : ''}`
 }
 
 /**
@@ -112,16 +114,16 @@ const stepEvents = (dialect: Dialect, query: FunnelQuery, parameters: Parameters
  * after the one before; NULL when there is none.
  */
 const inOrder = (count: number, begins: string, labels: readonly string[], lastMoment: string): string => {
-  const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
+  const later = Array.from({ length: count - 1 }, (_, index) => index + 1)
   const columns = ['person', ...labels]
-  const joins = later.map((place) => {
-    const before = place === 1 ? 's0.moment' : `coalesce(s${place - 1}.moment, ${lastMoment})`
-    return `ASOF LEFT JOIN (SELECT person, t, moment FROM step_events WHERE is${place}) AS s${place}
-      ON s${place}.person = s0.person AND s${place}.moment > ${before}`
+  const joins = later.map((index) => {
+    const before = index === 1 ? 's0.moment' : `coalesce(s${index - 1}.moment, ${lastMoment})`
+    return `ASOF LEFT JOIN (SELECT person, t, moment FROM step_events WHERE is${index}) AS s${index}
+      ON s${index}.person = s0.person AND s${index}.moment > ${before}`
   })
   return `
     SELECT ${columns.map((column) => `s0.${column} AS ${column}`).join(', ')}, s0.t AS t0,
-      ${later.map((place) => `s${place}.t AS t${place}`).join(', ')}
+      ${later.map((index) => `s${index}.t AS t${index}`).join(', ')}
     FROM (SELECT ${columns.join(', ')}, t, moment FROM step_events WHERE ${begins}) AS s0 ${joins.join(' ')}`
 }
 
@@ -130,22 +132,22 @@ const inOrder = (count: number, begins: string, labels: readonly string[], lastM
  * it, in any order.
  */
 const inAnyOrder = (count: number, begins: string, labels: readonly string[], windowMs: number): string => {
-  const later = Array.from({ length: count - 1 }, (_, place) => place + 1)
+  const later = Array.from({ length: count - 1 }, (_, index) => index + 1)
   // Latest first, so that frames begin with the first row. A frame as long as the window could be too long for ClickHouse.
   const latestFirst = 'PARTITION BY person ORDER BY t DESC RANGE BETWEEN'
-  const columns = later.flatMap((place) => {
-    const counted = `CASE WHEN is${place} THEN 1 ELSE 0 END`
+  const columns = later.flatMap((index) => {
+    const counted = `CASE WHEN is${index} THEN 1 ELSE 0 END`
     return [
       // Without the event itself, which is the first step.
-      `sum(${counted}) OVER (${latestFirst} CURRENT ROW AND CURRENT ROW) - ${counted} AS beside${place}`,
-      `min(CASE WHEN is${place} THEN t END) OVER (${latestFirst} UNBOUNDED PRECEDING AND 1 PRECEDING) AS next${place}`,
+      `sum(${counted}) OVER (${latestFirst} CURRENT ROW AND CURRENT ROW) - ${counted} AS beside${index}`,
+      `min(CASE WHEN is${index} THEN t END) OVER (${latestFirst} UNBOUNDED PRECEDING AND 1 PRECEDING) AS next${index}`,
     ]
   })
-  const isDone = (place: number): string => `(beside${place} > 0 OR next${place} <= t + ${windowMs})`
+  const isDone = (index: number): string => `(beside${index} > 0 OR next${index} <= t + ${windowMs})`
   // A step counts once all previous steps have happened, in any order.
-  const times = later.map((place) => {
-    const all = later.filter((other) => other <= place).map(isDone)
-    return `CASE WHEN ${all.join(' AND ')} THEN t ELSE ${NEVER} END AS t${place}`
+  const times = later.map((index) => {
+    const all = later.filter((other) => other <= index).map(isDone)
+    return `CASE WHEN ${all.join(' AND ')} THEN t ELSE ${NEVER} END AS t${index}`
   })
   return `
     SELECT ${['person', ...labels].join(', ')}, t AS t0, ${times.join(', ')}

@@ -31,19 +31,19 @@ export const measurePaths = async (
     ),
     numbered AS (
       SELECT person, session, node, ${isNamed(startEvent)} AS is_start, ${isNamed(endEvent)} AS is_end,
-        row_number() OVER in_order AS place, lead(node) OVER in_order AS next_node
+        row_number() OVER in_order AS number, lead(node) OVER in_order AS next_node
       FROM steps WINDOW in_order AS (PARTITION BY person, session ORDER BY t, event_key)
     ),
     started AS (
-      SELECT *, min(CASE WHEN is_start THEN place END) OVER (PARTITION BY person, session) AS start_place FROM numbered
+      SELECT *, min(CASE WHEN is_start THEN number END) OVER (PARTITION BY person, session) AS start_number FROM numbered
     ),
     bounded AS (
-      SELECT *, min(CASE WHEN is_end AND place > coalesce(start_place, 0) THEN place END)
-        OVER (PARTITION BY person, session) AS end_place
+      SELECT *, min(CASE WHEN is_end AND number > coalesce(start_number, 0) THEN number END)
+        OVER (PARTITION BY person, session) AS end_number
       FROM started
     )
-    SELECT place - (${origin}) AS step, node AS source, next_node AS target, count(DISTINCT person) AS people
-    FROM bounded WHERE place >= ${origin} AND place < ${last} AND next_node IS NOT NULL
+    SELECT number - (${origin}) AS step, node AS source, next_node AS target, count(DISTINCT person) AS people
+    FROM bounded WHERE number >= ${origin} AND number < ${last} AND next_node IS NOT NULL
     GROUP BY step, source, target ORDER BY people DESC, step, source, target LIMIT ${limit}`
   const rows = await run<Row>(query.projectId, text, parameters.bindings)
   return rows.map((row) => ({ ...row, step: Number(row.step), people: Number(row.people) }))
@@ -52,7 +52,10 @@ export const measurePaths = async (
 /** The position of step 0 and the last position of a path, as SQL; NULL for a session without such a path. */
 const spanOf = ({ startEvent, endEvent, depth }: PathsQuery): { origin: string; last: string } => {
   if (startEvent === undefined && endEvent === undefined) return { origin: '1', last: `${depth}` }
-  if (endEvent === undefined) return { origin: 'start_place', last: `start_place + ${depth - 1}` }
-  if (startEvent === undefined) return { origin: `end_place - ${depth - 1}`, last: 'end_place' }
-  return { origin: 'start_place', last: `CASE WHEN end_place < start_place + ${depth} THEN end_place END` }
+  if (endEvent === undefined) return { origin: 'start_number', last: `start_number + ${depth - 1}` }
+  if (startEvent === undefined) return { origin: `end_number - ${depth - 1}`, last: 'end_number' }
+  return {
+    origin: 'start_number',
+    last: `CASE WHEN end_number < start_number + ${depth} THEN end_number END`,
+  }
 }

@@ -12,8 +12,8 @@ export const countByPerson = async (
   const conditions = `e.project_id = ${parameters.projectId(projectId)} AND NOT e.erased
     AND e.event_name = ${parameters.text(eventName)} AND e."time" >= ${parameters.time(from)}
     AND e.received_at < ${parameters.time(receivedBefore)} AND e.profile_id IS NOT NULL`
-  const place = dialect.sortable('e.profile_id')
-  const isNext = after === undefined ? '' : `AND ${place} > ${dialect.sortable(parameters.uuid(after))}`
+  const sortKey = dialect.sortable('e.profile_id')
+  const isNext = after === undefined ? '' : `AND ${sortKey} > ${dialect.sortable(parameters.uuid(after))}`
   const day = `floor(${dialect.epochMs('e."time"')} / ${DAY_MS}.0)`
   const rows = await run<{ profile_id: string; day: number | string; n: bigint | number | string }>(
     projectId,
@@ -22,9 +22,9 @@ export const countByPerson = async (
      FROM ${dialect.events}
      WHERE ${conditions} AND e.profile_id IN (
        SELECT e.profile_id FROM ${dialect.events} WHERE ${conditions} ${isNext}
-       GROUP BY e.profile_id ORDER BY ${place} LIMIT ${people}
+       GROUP BY e.profile_id ORDER BY ${sortKey} LIMIT ${people}
      )
-     GROUP BY e.profile_id, ${day} ORDER BY ${place}, ${day}`,
+     GROUP BY e.profile_id, ${day} ORDER BY ${sortKey}, ${day}`,
     parameters.bindings,
   )
   return rows.map(({ profile_id, day, n }) => ({

@@ -14,7 +14,7 @@ export const measureRetention = async (
   const end = bounds.at(-1) ?? to
   const bucket = dialect.bucketOf('e."time"', bounds.slice(0, -1), end)
   const joins = { people: true, bucket: bucket.join }
-  const columns = `${PERSON} AS person, e."time" AS t, ${bucket.place} AS place`
+  const columns = `${PERSON} AS person, e."time" AS t, ${bucket.index} AS bucket`
   const isNamed = (name: string): string => `e.event_name = ${parameters.text(name)}`
   const named = (name: string, end: number): string =>
     `SELECT ${columns} ${eventsFrom(dialect, { projectId, from, to: end, eventName: name }, parameters, joins)}`
@@ -26,8 +26,8 @@ export const measureRetention = async (
           ${eventsFrom(dialect, { projectId, from, to: end }, parameters, joins)}
             AND (${isNamed(startEvent)} OR ${isNamed(returnEvent)})
         )`,
-        'starts AS (SELECT person, t, place FROM seen WHERE is_start)',
-        'returned AS (SELECT person, t, place FROM seen WHERE is_return)',
+        'starts AS (SELECT person, t, bucket FROM seen WHERE is_start)',
+        'returned AS (SELECT person, t, bucket FROM seen WHERE is_return)',
       ]
     : [`starts AS (${named(startEvent, to)})`, `returned AS (${named(returnEvent, end)})`]
   const text = `
@@ -35,10 +35,10 @@ export const measureRetention = async (
       ...bucket.tables,
       ...sources,
       `started ${dialect.materialized} (
-        SELECT person, min(t) AS first_t, min(place) AS cohort FROM starts WHERE person IS NOT NULL GROUP BY person
+        SELECT person, min(t) AS first_t, min(bucket) AS cohort FROM starts WHERE person IS NOT NULL GROUP BY person
       )`,
       `periods AS (
-        SELECT DISTINCT started.person AS person, started.cohort AS cohort, returned.place - started.cohort AS period
+        SELECT DISTINCT started.person AS person, started.cohort AS cohort, returned.bucket - started.cohort AS period
         FROM started JOIN returned ON returned.person = started.person WHERE returned.t >= started.first_t
       )`,
     ].join(', ')}

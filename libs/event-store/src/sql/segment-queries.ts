@@ -26,16 +26,16 @@ export const measureSegment = async (
     includeBots: true,
   }
   const isNamed = ({ eventName }: SegmentCount) => `e.event_name = ${parameters.text(eventName)}`
-  const sums = counts.map((count, place) => {
-    const counted = `${isNamed(count)} AND e."time" >= ${parameters.time(starts[place] ?? 0)}`
-    return `sum(CASE WHEN ${counted} THEN 1 ELSE 0 END) AS n${place}`
+  const sums = counts.map((count, index) => {
+    const counted = `${isNamed(count)} AND e."time" >= ${parameters.time(starts[index] ?? 0)}`
+    return `sum(CASE WHEN ${counted} THEN 1 ELSE 0 END) AS n${index}`
   })
   const named = isForAnyone || counts.length === 0 ? [] : [`AND (${counts.map(isNamed).join(' OR ')})`]
   const tests = [
     ...filters.map((filter) => `(${allOf([filter])})`),
-    ...counts.map((count, place) => compared(count, place, parameters)),
+    ...counts.map((count, index) => compared(count, index, parameters)),
   ]
-  const values = counts.map((_, place) => `coalesce(counted.n${place}, 0) AS n${place}`)
+  const values = counts.map((_, index) => `coalesce(counted.n${index}, 0) AS n${index}`)
   const rows = await run<Row>(
     projectId,
     `WITH counted AS (
@@ -66,5 +66,5 @@ export const measureSegment = async (
   ]
 }
 
-const compared = ({ op, value }: SegmentCount, place: number, parameters: Parameters): string =>
-  `person.n${place} ${OPERATORS[op]} ${parameters.number(value)}`
+const compared = ({ op, value }: SegmentCount, index: number, parameters: Parameters): string =>
+  `person.n${index} ${OPERATORS[op]} ${parameters.number(value)}`

@@ -80,13 +80,13 @@ export const measureTrend = async (
   })
   const countedText = () => {
     const values = `
-      SELECT ${bucket.place} AS bucket, ${metric === 'people' ? personOrVisitor(dialect, 'e.profile_id') : rowValue} AS value
+      SELECT ${bucket.index} AS bucket, ${metric === 'people' ? personOrVisitor(dialect, 'e.profile_id') : rowValue} AS value
       ${from} AND ${allOf(filters)}`
     const merges = metric === 'people' ? mergesOf(dialect, query.projectId, parameters) : undefined
     return `WITH ${[...bucket.tables, ...countedBits(dialect, values, query.buckets.length, merges)].join(', ')}
       SELECT bucket, ${dialect.nullText} AS "group", false AS other, ${dialect.nullText} AS currency, value FROM counted`
   }
-  const columns = `${bucket.place} AS bucket, ${label()} AS label,
+  const columns = `${bucket.index} AS bucket, ${label()} AS label,
     ${metric === 'revenue' ? 'conversion.currency' : dialect.nullText} AS currency`
   const labelled = () =>
     adds && breakdown && !groups
@@ -101,7 +101,9 @@ export const measureTrend = async (
             SELECT ${columns}, ${rowValue} AS value ${from} AND ${allOf(filters)} AND value IS NOT NULL
           )`,
           ...labelledRows(dialect, 'matched', ['bucket', 'currency', 'value'], {
-            ...{ grouped: breakdown !== undefined, rank, maxGroups },
+            grouped: breakdown !== undefined,
+            rank,
+            maxGroups,
             isGroup: breakdown && groups && isOneOf(groups, dialect, parameters),
           }),
         ]
@@ -160,9 +162,9 @@ const countedBits = (dialect: Dialect, values: string, buckets: number, merges?:
 const rankedSums = (dialect: Dialect, sums: string, maxGroups: number): string[] => [
   `sums ${dialect.materialized} (${sums})`,
   'weighed AS (SELECT *, sum(value) OVER (PARTITION BY label) AS weight FROM sums)',
-  'ranked AS (SELECT *, dense_rank() OVER (ORDER BY weight DESC, label) AS place FROM weighed)',
+  'ranked AS (SELECT *, dense_rank() OVER (ORDER BY weight DESC, label) AS group_rank FROM weighed)',
   `labelled AS (
-    SELECT bucket, currency, value, CASE WHEN place <= ${maxGroups} THEN label END AS label, place > ${maxGroups} AS other
+    SELECT bucket, currency, value, CASE WHEN group_rank <= ${maxGroups} THEN label END AS label, group_rank > ${maxGroups} AS other
     FROM ranked
   )`,
 ]

@@ -6,6 +6,6 @@ export const uniformWidth = (buckets: readonly number[], to: number): number | u
   const [first, second] = buckets
   if (first === undefined) return undefined
   const width = second === undefined ? to - first : second - first
-  const isUniform = buckets.every((at, place) => at === first + place * width)
+  const isUniform = buckets.every((at, index) => at === first + index * width)
   return width > 0 && isUniform && to <= first + buckets.length * width ? width : undefined
 }

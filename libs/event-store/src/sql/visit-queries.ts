@@ -185,7 +185,7 @@ const measureTotals = async ({ dialect, query: run }: Database, query: WebQuery)
   const text = `
     WITH ${[...bucket.tables, ...tables].join(', ')},
     valued AS (
-      SELECT visitor, duration, views, bounce, converted, ${bucket.place} AS bucket FROM visits ${bucket.join}
+      SELECT visitor, duration, views, bounce, converted, ${bucket.index} AS bucket FROM visits ${bucket.join}
     ),
     grouped AS (
       SELECT bucket, count(DISTINCT visitor) AS visitors, ${FIGURES} FROM valued GROUP BY GROUPING SETS ((), (bucket))
@@ -226,7 +226,9 @@ const measureFields = async ({ dialect, query: run }: Database, query: WebQuery)
     parameters.bindings,
   )
   return rows.map((row) => ({
-    ...{ kind: row.kind, value: valueIn(row.value), visitors: null },
+    kind: row.kind,
+    value: valueIn(row.value),
+    visitors: null,
     ...numbersIn(row, NUMBERS),
   }))
 }

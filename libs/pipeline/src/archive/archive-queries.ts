@@ -252,8 +252,8 @@ export const releaseFile = async (pool: Pool, { id, attempt }: ClaimedFile): Pro
 // By project, so that the events of projects that wait for an archive are not read.
 const FORGET = `
   DELETE FROM ingest.archive_queue WHERE ctid = ANY(ARRAY(
-    SELECT waiting.place FROM core.projects CROSS JOIN LATERAL (
-      SELECT ctid AS place FROM ingest.archive_queue WHERE project_id = projects.id AND file_id IS NULL
+    SELECT waiting.row_id FROM core.projects CROSS JOIN LATERAL (
+      SELECT ctid AS row_id FROM ingest.archive_queue WHERE project_id = projects.id AND file_id IS NULL
       LIMIT 5000 FOR UPDATE SKIP LOCKED
     ) AS waiting
     WHERE (projects.settings->>'archiveEvents')::boolean IS NOT TRUE LIMIT 5000

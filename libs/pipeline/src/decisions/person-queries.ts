@@ -10,7 +10,7 @@ export type Person = KnownPerson & { traits: Record<string, unknown>; counts: Da
 export type WantedPerson = Identity & { countedEvents: ReadonlySet<string> }
 
 type Row = {
-  place: number
+  index: number
   profile_id: string
   bucketing_id: string
   is_users: boolean
@@ -22,17 +22,17 @@ type Row = {
 export const personCacheKey = ({ projectId, kind, value }: Identity): string =>
   `person:v2:${projectId}:${kind}:${value}`
 
-const columns = bulkColumns<WantedPerson & { place: number }>([
+const columns = bulkColumns<WantedPerson & { index: number }>([
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'kind', type: 'text', of: ({ kind }) => kind },
   { name: 'value', type: 'text', of: ({ value }) => value },
-  { name: 'place', type: 'int', of: ({ place }) => place },
+  { name: 'index', type: 'int', of: ({ index }) => index },
   { name: 'events', type: 'text', of: ({ countedEvents }) => eventList(countedEvents) },
 ])
 
 // Includes the counts of profiles that were merged into this one.
 const FIND = `
-  SELECT wanted.place, p.id AS profile_id, p.bucketing_id, p.user_id IS NOT NULL AS is_users, p.traits,
+  SELECT wanted.index, p.id AS profile_id, p.bucketing_id, p.user_id IS NOT NULL AS is_users, p.traits,
     CASE WHEN wanted.events IS NOT NULL THEN (
       SELECT jsonb_agg(jsonb_build_object('event', c.event, 'day', c.day, 'n', c.n + c.earlier))
       FROM decision.profile_event_counts c
@@ -52,11 +52,11 @@ export const findPeople = async (
   const { rows } = await db.query<Row>({
     name: 'find-people',
     text: FIND,
-    values: columns.values(wanted.map((one, place) => ({ ...one, place }))),
+    values: columns.values(wanted.map((one, index) => ({ ...one, index }))),
   })
   const found: (Person | undefined)[] = wanted.map(() => undefined)
-  for (const { place, profile_id, bucketing_id, is_users, traits, counts } of rows) {
-    found[place] = {
+  for (const { index, profile_id, bucketing_id, is_users, traits, counts } of rows) {
+    found[index] = {
       profileId: profile_id,
       bucketingId: bucketing_id,
       isUsers: is_users,

@@ -14,10 +14,10 @@ export type AboutPeople = {
   people: readonly { kind: IdentityKind; value: string }[]
 }
 
-type Row = { place: number; projectId: string; receivedAt: string; kind: IdentityKind; value: string }
+type Row = { index: number; projectId: string; receivedAt: string; kind: IdentityKind; value: string }
 
 const columns = bulkColumns<Row>([
-  { name: 'place', type: 'int', of: ({ place }) => place },
+  { name: 'index', type: 'int', of: ({ index }) => index },
   { name: 'project_id', type: 'uuid', of: ({ projectId }) => projectId },
   { name: 'kind', type: 'text', of: ({ kind }) => kind },
   { name: 'value', type: 'text', of: ({ value }) => value },
@@ -38,7 +38,7 @@ const LOCK_SHARED = `
 const LOCK = `SELECT pg_advisory_xact_lock(hashtextextended('erasure:' || $1, 0))`
 const ANY_SINCE = 'SELECT EXISTS (SELECT FROM ingest.erasures WHERE erased_at >= $1) AS found'
 const FIND = `
-  SELECT DISTINCT given.place FROM ${columns.unnest} AS given (${columns.names}) ${joinErasure('given')}
+  SELECT DISTINCT given.index FROM ${columns.unnest} AS given (${columns.names}) ${joinErasure('given')}
   WHERE given.received_at <= erasure.erased_at`
 
 /** Waits for transactions that store records of the project, and blocks new ones until this transaction ends. */
@@ -54,8 +54,8 @@ export const findErased = async (
   db: Pool | ClientBase,
   records: readonly AboutPeople[],
 ): Promise<ReadonlySet<number>> => {
-  const rows = records.flatMap(({ people, ...record }, place) =>
-    people.map((person) => ({ place, ...record, ...person })),
+  const rows = records.flatMap(({ people, ...record }, index) =>
+    people.map((person) => ({ index, ...record, ...person })),
   )
   if (rows.length === 0) return NONE
   const oldest = rows.reduce((least, { receivedAt }) => Math.min(least, Date.parse(receivedAt)), Infinity)
@@ -65,12 +65,12 @@ export const findErased = async (
     values: [new Date(oldest)],
   })
   if (!any.rows[0]?.found) return NONE
-  const erased = await db.query<{ place: number }>({
+  const erased = await db.query<{ index: number }>({
     name: 'find-erased',
     text: FIND,
     values: columns.values(rows),
   })
-  return new Set(erased.rows.map(({ place }) => place))
+  return new Set(erased.rows.map(({ index }) => index))
 }
 
 /**
@@ -89,8 +89,8 @@ export const withoutErased = async <T>(
   await client.query({ name: 'lock-out-erasures', text: LOCK_SHARED, values: [projects] })
   const erased = await findErased(client, given)
   return {
-    kept: records.filter((_, place) => !erased.has(place)),
-    erased: records.filter((_, place) => erased.has(place)),
+    kept: records.filter((_, index) => !erased.has(index)),
+    erased: records.filter((_, index) => erased.has(index)),
   }
 }
 

@@ -45,8 +45,8 @@ const bodyOf = (event: EnrichedEvent): string =>
 const CLAIM_IDS = `
   WITH incoming AS (
     SELECT DISTINCT ON (project_id, event_key) *
-    FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, place)
-    ORDER BY project_id, event_key, place
+    FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, index)
+    ORDER BY project_id, event_key, index
   )
   INSERT INTO ingest.event_ids (${claimColumns.names})
   SELECT ${claimColumns.names} FROM incoming ORDER BY project_id, event_key
@@ -55,8 +55,8 @@ const CLAIM_IDS = `
 const FIND_CLAIMS = `
   SELECT i.received_at AS "receivedAt", i.name_hash <> given.name_hash AS "isOther",
     i.received_at = given.received_at AND coalesce(i.body_hash = given.body_hash, true) AS "isOwn"
-  FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, place)
-  LEFT JOIN ingest.event_ids i USING (project_id, event_key) ORDER BY place`
+  FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, index)
+  LEFT JOIN ingest.event_ids i USING (project_id, event_key) ORDER BY index`
 
 /** The claim of the id of an event that is not new. */
 export type Claim = {

@@ -114,7 +114,7 @@ const applyAll = async (client: ClientBase, changes: readonly PersonChange[]): P
   )
   if (erased.size > 0)
     throw new Refused(
-      new Map(changes.filter((_, place) => erased.has(place)).map((change) => [change, { is: 'erased' }])),
+      new Map(changes.filter((_, index) => erased.has(index)).map((change) => [change, { is: 'erased' }])),
     )
   const people = createPeople(
     identities,

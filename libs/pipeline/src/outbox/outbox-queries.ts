@@ -58,7 +58,10 @@ export const addToOutboxByPrisma = async <T>(
   const trace = traceHeaders()
   await tx.outboxRecord.createMany({
     data: serializeRecords(records).map(({ key, value, headers = trace }) => ({
-      ...{ lane, topic: topic.name, key, value },
+      lane,
+      topic: topic.name,
+      key,
+      value,
       ...(headers && { headers }),
     })),
   })

@@ -183,8 +183,8 @@ export const personalData: readonly PersonalData[] = [
           THEN jsonb_set(answer, '{redemption}', ${anonymousRedemption("answer->'redemption'")})
           ELSE jsonb_set(answer - 'items', '{redemptions}', (
             SELECT jsonb_agg(jsonb_set(one.value, '{redemption}', ${anonymousRedemption("one.value->'redemption'")})
-              ORDER BY one.place)
-            FROM jsonb_array_elements(answer->'redemptions') WITH ORDINALITY AS one (value, place)))
+              ORDER BY one.index)
+            FROM jsonb_array_elements(answer->'redemptions') WITH ORDINALITY AS one (value, index)))
           END AS body) AS changed
         WHERE coalesce(answer #>> '{redemption,id}', answer #>> '{redemptions,0,redemption,id}') IN (
           SELECT id::text FROM coupon.redemptions
@@ -267,13 +267,13 @@ const TYPES = {
 /** Replaces `{projectId}` and the others by typed parameters. */
 export const bindPerson = (text: string, person: PersonParameters): { text: string; values: unknown[] } => {
   const values: unknown[] = []
-  const places = new Map<string, string>()
+  const placeholders = new Map<string, string>()
   const bound = text.replace(
     /\{(projectId|profileIds|visitorIds|userIds|addresses|clickIds|erasedAt)\}/g,
     (_, name: keyof typeof TYPES) => {
-      const place = places.get(name) ?? `$${values.push(person[name])}::${TYPES[name]}`
-      places.set(name, place)
-      return place
+      const placeholder = placeholders.get(name) ?? `$${values.push(person[name])}::${TYPES[name]}`
+      placeholders.set(name, placeholder)
+      return placeholder
     },
   )
   return { text: bound, values }
