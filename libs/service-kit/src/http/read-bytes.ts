@@ -73,7 +73,7 @@ export const readBytes = async (req: Request, limit: number): Promise<Buffer> =>
   return readCompressed(req, limit)
 }
 
-/** Reads a body as it is. `express.raw` would take longer than the rest of the HTTP stack; see ADR 31. */
+/** Reads a body as it is. `express.raw` costs busy routes too much. See ADR 31. */
 const readPlain = (req: Request, limit: number): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     // A request without a body emits no `end` event.
