@@ -36,6 +36,8 @@ import { archiveLoops } from './archive-loops.ts'
 import { moveEventsLoop } from './move-events.ts'
 import { watchOutbox } from './outbox-gauges.ts'
 
+/** Events that are stored together: more than of other records, because a transaction and an insert cost as much with few. */
+const MAX_BATCH_EVENTS = 2_000
 const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
@@ -84,7 +86,11 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       db.transaction(async (client) => store(client, (await withoutErased(client, records, about)).kept))
   return {
     consumers: [
-      bus.subscribe({ ...consumerGroups.events, handle: withValues(writeEvents) }),
+      bus.subscribe({
+        ...consumerGroups.events,
+        maxBatchRecords: MAX_BATCH_EVENTS,
+        handle: withValues(writeEvents),
+      }),
       bus.subscribe({
         ...consumerGroups.rejected,
         handle: withValues(storeUnlessErased(({ record }) => aboutRecord(record), storeRejectedEvents)),

@@ -1,5 +1,5 @@
 const RFC_3339 =
-  /^(\d{4})-(\d\d)-(\d\d)[Tt ]([01]\d|2[0-3]):([0-5]\d):([0-5]\d|60)(\.\d+)?([Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
+  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ](?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/
 
 /** The earliest time that both PostgreSQL and RFC 3339 can represent, in ms since the epoch. */
 export const EARLIEST_MS = Date.parse('0001-01-01T00:00:00Z')
@@ -7,17 +7,12 @@ const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 
 /** Parses an RFC 3339 time of the years 1 to 9999 (UTC) to ms since the epoch. `undefined` for other text. */
 export const parseRfc3339 = (text: string): number | undefined => {
-  const parts = RFC_3339.exec(text)
-  if (!parts) return undefined
-  const [, year, month, day, hour, minute, second = '', fraction = '', zone = ''] = parts
-  // Date.parse accepts the 31st of February, and does not accept leap seconds.
-  if (Number(day) > new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()) return undefined
-  if (Number(month) < 1 || Number(month) > 12 || Number(day) < 1) return undefined
-  const wholeSecond = second === '60' ? '59' : second
-  const millis = fraction.slice(0, 4)
-  const time = Date.parse(
-    `${year}-${month}-${day}T${hour}:${minute}:${wholeSecond}${millis}${zone.toUpperCase()}`,
-  )
+  if (!RFC_3339.test(text)) return undefined
+  // Date.parse accepts the 31st of February.
+  const lastDay = new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate()
+  if (Number(text.slice(8, 10)) > lastDay) return undefined
+  // Date.parse does not accept leap seconds.
+  const time = Date.parse(text.toUpperCase().replace(' ', 'T').replace(':60', ':59'))
   return time >= EARLIEST_MS && time <= LATEST_MS ? time : undefined
 }
 

@@ -44,31 +44,34 @@ const UTM_COLUMNS = {
 type Context = EventView['context']
 type ContextColumn = keyof typeof CONTEXT_COLUMNS
 
+type OtherContext = Omit<Context, ContextColumn | 'utm'>
+
 /** What the API shows of an event and no query reads. Members without a value are left out, because they are most. */
 type EventDetails = Partial<Pick<EventView, 'shortLinkCode' | 'clickIds' | 'warnings'>> & {
   /** Absent when it is the key. */
   eventId?: string
   /** As it was sent, or in ms after the receipt, which is shorter and gives the same text. */
   clientTimestamp?: string | number
-  context?: Partial<Omit<Context, ContextColumn | 'utm'>>
+  context?: Partial<OtherContext>
 }
 
-/** The part of an event that has no column of its own, as JSON. */
+/** The part of an event that has no column of its own, as JSON, which leaves out what is undefined. */
 const detailsOf = (event: EnrichedEvent, eventKey: string): string => {
-  const { utm: _, ...context } = event.context
-  const details: EventDetails = {
-    ...(event.eventId !== eventKey && { eventId: event.eventId }),
-    ...(event.clientTimestamp !== null && { clientTimestamp: shortTime(event.clientTimestamp, event) }),
-    ...(event.shortLinkCode !== null && { shortLinkCode: event.shortLinkCode }),
-    ...(!isEmpty(event.clickIds) && { clickIds: event.clickIds }),
-    ...(event.warnings.length > 0 && { warnings: event.warnings }),
-    context: Object.fromEntries(
-      Object.entries(context).filter(
-        ([name, value]) => !(name in CONTEXT_COLUMNS) && value !== null && !isEmpty(value),
-      ),
-    ),
-  }
-  return JSON.stringify(details)
+  const { ip, url, clickIds, shortLink } = event.context
+  const context = {
+    ip: ip ?? undefined,
+    url: url ?? undefined,
+    clickIds: isEmpty(clickIds) ? undefined : clickIds,
+    shortLink,
+  } satisfies Record<keyof OtherContext, unknown>
+  return JSON.stringify({
+    eventId: event.eventId === eventKey ? undefined : event.eventId,
+    clientTimestamp: event.clientTimestamp === null ? undefined : shortTime(event.clientTimestamp, event),
+    shortLinkCode: event.shortLinkCode ?? undefined,
+    clickIds: isEmpty(event.clickIds) ? undefined : event.clickIds,
+    warnings: event.warnings.length === 0 ? undefined : event.warnings,
+    context,
+  } satisfies Record<keyof EventDetails, unknown>)
 }
 
 const shortTime = (time: string, { receivedAt }: Pick<EventView, 'receivedAt'>): string | number => {
@@ -79,17 +82,16 @@ const shortTime = (time: string, { receivedAt }: Pick<EventView, 'receivedAt'>):
 const fullTime = (time: string | number, receivedMs: StoredRow['received_ms']): string =>
   typeof time === 'string' ? time : isoOf(Number(receivedMs) + time)
 
-const isEmpty = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && Object.keys(value).length === 0
+const isEmpty = (members: object): boolean => Object.keys(members).length === 0
 
 /** The parameter by which an advertisement brought the visit; the ids themselves are in the details. */
 export const clickOf = ({ context }: Pick<EnrichedEvent, 'context'>): string | null =>
   clickParameters.find((name) => Object.hasOwn(context.clickIds, name)) ?? null
 
 /** The columns of an event in the store. */
-const eventRow = (event: EnrichedEvent) => ({
+const eventRow = (event: EnrichedEvent, eventKey: string) => ({
   project_id: event.projectId,
-  event_key: eventKeyOf(event.eventId),
+  event_key: eventKey,
   time: event.timestamp,
   event_name: event.eventName,
   profile_id: event.profileId,
@@ -123,7 +125,7 @@ const eventRow = (event: EnrichedEvent) => ({
   })),
   properties: event.properties,
   received_at: event.receivedAt,
-  details: detailsOf(event, eventKeyOf(event.eventId)),
+  details: detailsOf(event, eventKey),
 })
 
 export type EventRow = ReturnType<typeof eventRow>
@@ -132,9 +134,9 @@ export type EventRow = ReturnType<typeof eventRow>
 export const eventRows = (events: readonly EnrichedEvent[]): EventRow[] => {
   const rows = new Map<string, EventRow>()
   for (const event of events) {
-    const row = eventRow(event)
-    const key = `${row.project_id}/${row.event_key}/${row.time}`
-    if (!rows.has(key)) rows.set(key, row)
+    const eventKey = eventKeyOf(event.eventId)
+    const key = `${event.projectId}/${eventKey}/${event.timestamp}`
+    if (!rows.has(key)) rows.set(key, eventRow(event, eventKey))
   }
   return [...rows.values()]
 }

@@ -39,8 +39,10 @@ export const enrichEvent = (
 ): EnrichedEvent => {
   const { client = UNKNOWN_DEVICE, ipStorage = 'truncate' } = record
   const event = completeEvent(record.event)
-  const { url, path, utm, clickIds } = describePage(event.properties)
+  const { url, host, path, utm, clickIds } = describePage(event.properties)
   const referrer = typeof event.properties.referrer === 'string' ? event.properties.referrer : null
+  // Nobody comes to a site from its own pages.
+  const referrerHost = urlHostOf(referrer)
   const agent = describe(client.userAgent, client.isApp)
   const receivedAtMs = Date.parse(record.receivedAt)
   const happenedAtMs = correctedTime(event.clientTimestamp, record.sentAt ?? null, receivedAtMs)
@@ -64,7 +66,7 @@ export const enrichEvent = (
       url,
       path,
       referrer,
-      referrerHost: foreignHostOf(referrer, url),
+      referrerHost: referrerHost === host ? null : referrerHost,
       utm: shortLink ? { ...utm, campaign: utm.campaign ?? shortLink.campaign } : utm,
       clickIds: {
         ...clickIds,
@@ -74,12 +76,6 @@ export const enrichEvent = (
       ...(shortLink && { shortLink }),
     },
   }
-}
-
-/** The host of a referrer; null for the host of the page itself, from which nobody comes to the site. */
-const foreignHostOf = (referrer: string | null, url: string | null): string | null => {
-  const host = urlHostOf(referrer)
-  return host === urlHostOf(url) ? null : host
 }
 
 const UNKNOWN_DEVICE: ClientDevice = { ip: null, userAgent: null }

@@ -14,7 +14,8 @@ const MAX_PARAMETERS = 200
 export const pageParametersOf = (url: URL | null): PageParameters => {
   const found = new Map<string, string>()
   if (url === null) return found
-  for (const query of [url.search, queryInFragment(url.hash)])
+  // Most addresses have neither, and parsing is slow.
+  for (const query of [url.search, queryInFragment(url.hash)].filter((text) => text !== ''))
     for (const [name, value] of new URLSearchParams(query.split('&', MAX_PARAMETERS).join('&'))) {
       const known = name.toLowerCase().replace(ESCAPED_AND, '')
       if (value !== '' && !found.has(known)) found.set(known, value)
@@ -28,6 +29,9 @@ const queryInFragment = (hash: string): string => {
   return hash.includes('=') ? hash.slice('#'.length) : ''
 }
 
-/** Parses the address of a page. The base allows relative ones. It does not get into any result. */
+/** The host of relative addresses. It does not get into any result. */
+export const NO_HOST = 'relative.invalid'
+
+/** Parses the address of a page, which may be relative. */
 export const parsePageUrl = (url: string | null): URL | null =>
-  url === null ? null : URL.parse(url, 'http://relative.invalid')
+  url === null ? null : URL.parse(url, `http://${NO_HOST}`)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { describePage, urlHostOf } from './page.ts'
 
 const NO_UTM = { source: null, medium: null, campaign: null, term: null, content: null }
-const NOTHING = { url: null, path: null, utm: NO_UTM, clickIds: {} }
+const NOTHING = { url: null, host: null, path: null, utm: NO_UTM, clickIds: {} }
 
 describe('describePage', () => {
   it.each([
@@ -13,10 +13,11 @@ describe('describePage', () => {
     [{ path: '/docs' }, { ...NOTHING, path: '/docs' }],
     [
       { url: 'https://shop.example/a%20b?x=1#top' },
-      { url: 'https://shop.example/a%20b?x=1#top', path: '/a%20b' },
+      { url: 'https://shop.example/a%20b?x=1#top', host: 'shop.example', path: '/a%20b' },
     ],
     [{ url: 'https://shop.example/a', path: '/b' }, { path: '/b' }],
-    [{ url: '/cart?utm_source=news' }, { url: '/cart?utm_source=news', path: '/cart' }],
+    [{ url: 'https://Shop.example:443/' }, { host: 'shop.example' }],
+    [{ url: '/cart?utm_source=news' }, { url: '/cart?utm_source=news', host: null, path: '/cart' }],
     [{ url: '?utm_source=news' }, { path: '/', utm: { ...NO_UTM, source: 'news' } }],
     [{ url: 'http://[broken' }, { ...NOTHING, url: 'http://[broken' }],
   ])('reads %j', (properties, page) => {

@@ -1,4 +1,4 @@
-import { pageParametersOf, parsePageUrl } from './page-parameters.ts'
+import { NO_HOST, pageParametersOf, parsePageUrl } from './page-parameters.ts'
 
 /** The parameters with which advertisements mark their clicks. */
 export const clickParameters = [
@@ -16,6 +16,8 @@ export const clickParameters = [
 /** What the URL of a page contains about the visit. */
 type Page = {
   url: string | null
+  /** In lower case, without a port. `null` when the address is relative or cannot be parsed. */
+  host: string | null
   path: string | null
   utm: Record<'source' | 'medium' | 'campaign' | 'term' | 'content', string | null>
   /** Click ids in the address, by parameter name. */
@@ -40,8 +42,10 @@ export const describePage = (properties: Record<string, unknown>): Page => {
     const id = text(query.get(name))
     if (id !== null) clickIds[name] = id
   }
+  const host = parsed?.hostname
   return {
     url,
+    host: host === NO_HOST ? null : text(host),
     path: text(properties.path) ?? parsed?.pathname ?? null,
     utm: {
       source: utm('source'),

@@ -3,9 +3,8 @@ import { bulkColumns, type Database } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { EventQueries, PlacedEvent } from '@waymark/event-store'
 import type { ClientBase, Pool } from 'pg'
-import { NIL, v7 as uuidv7 } from 'uuid'
+import { MAX, NIL, v7 as uuidv7 } from 'uuid'
 import type { ArchivedUntil } from '../retention/index.ts'
-import { type EventPlace, placeBefore } from '../stored-events/index.ts'
 
 const RETRY_SECONDS = 30
 const MAX_RETRY_SECONDS = 10 * 60
@@ -163,9 +162,10 @@ export async function* readFilePlaces(
   { id, projectId, hour }: ClaimedFile,
   portion: number,
 ): AsyncGenerator<PlacedEvent[]> {
-  for (let after: EventPlace = placeBefore(hour); ; ) {
+  // Before all events of the hour. A client can choose any key, also the least one.
+  for (let after = { at: new Date(hour.getTime() - 1), key: MAX }; ; ) {
     const values = [id, projectId, hour, after.at, after.key, portion]
-    const { rows } = await pool.query<EventPlace>(READ_PLACES, values)
+    const { rows }: { rows: (typeof after)[] } = await pool.query(READ_PLACES, values)
     if (rows.length > 0) yield rows.map(({ at, key }) => ({ receivedAt: at.getTime(), eventKey: key }))
     const last = rows.at(-1)
     if (!last || rows.length < portion) return

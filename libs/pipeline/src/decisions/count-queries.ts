@@ -42,7 +42,7 @@ export const storeCounts = async (
   const oldest = dayOf(Date.now() - MAX_COUNT_DAYS * DAY_MS)
   const counted = events.filter(
     ({ projectId, profileId, eventName, timestamp }) =>
-      profileId !== null && dayOf(Date.parse(timestamp)) >= oldest && countedEvents(projectId).has(eventName),
+      profileId !== null && countedEvents(projectId).has(eventName) && dayOf(Date.parse(timestamp)) >= oldest,
   )
   if (counted.length === 0) return
   await client.query({ name: 'store-counts', text: ADD, values: columns.values(counted) })

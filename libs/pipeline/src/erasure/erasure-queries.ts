@@ -54,17 +54,17 @@ export const findErased = async (
   db: Pool | ClientBase,
   records: readonly AboutPeople[],
 ): Promise<ReadonlySet<number>> => {
-  const rows = records.flatMap(({ people, ...record }, index) =>
-    people.map((person) => ({ index, ...record, ...person })),
-  )
-  if (rows.length === 0) return NONE
-  const oldest = rows.reduce((least, { receivedAt }) => Math.min(least, Date.parse(receivedAt)), Infinity)
+  const oldest = records.reduce((least, { receivedAt }) => Math.min(least, Date.parse(receivedAt)), Infinity)
+  if (oldest === Infinity) return NONE
   const any = await db.query<{ found: boolean }>({
     name: 'any-erasure',
     text: ANY_SINCE,
     values: [new Date(oldest)],
   })
   if (!any.rows[0]?.found) return NONE
+  const rows = records.flatMap(({ people, ...record }, index) =>
+    people.map((person) => ({ index, ...record, ...person })),
+  )
   const erased = await db.query<{ index: number }>({
     name: 'find-erased',
     text: FIND,

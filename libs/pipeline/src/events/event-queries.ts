@@ -41,16 +41,18 @@ const bodyOf = (event: EnrichedEvent): string =>
     event.properties,
   ])
 
-// Claims are in key order, so that writers of the same events do not deadlock.
+// Claims are in key order, so that writers of the same events do not deadlock. Returns the few events that are not new.
 const CLAIM_IDS = `
-  WITH incoming AS (
-    SELECT DISTINCT ON (project_id, event_key) *
+  WITH given AS (
+    SELECT *, row_number() OVER (PARTITION BY project_id, event_key ORDER BY index) AS nth
     FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, index)
-    ORDER BY project_id, event_key, index
+  ), claimed AS (
+    INSERT INTO ingest.event_ids (${claimColumns.names})
+    SELECT ${claimColumns.names} FROM given WHERE nth = 1 ORDER BY project_id, event_key
+    ON CONFLICT DO NOTHING RETURNING project_id, event_key
   )
-  INSERT INTO ingest.event_ids (${claimColumns.names})
-  SELECT ${claimColumns.names} FROM incoming ORDER BY project_id, event_key
-  ON CONFLICT DO NOTHING RETURNING project_id, event_key`
+  SELECT index::int FROM given
+  WHERE nth > 1 OR (project_id, event_key) NOT IN (SELECT project_id, event_key FROM claimed)`
 // An earlier version has stored no hashes. A claim may be gone: its age is that of those that a project forgets.
 const FIND_CLAIMS = `
   SELECT i.received_at AS "receivedAt", i.name_hash <> given.name_hash AS "isOther",
@@ -86,19 +88,18 @@ export const claimEvents = async (
   events: readonly EnrichedEvent[],
 ): Promise<ClaimedEvents> => {
   if (events.length === 0) return { added: [], redelivered: [], repeated: [] }
-  const { rows } = await client.query<{ project_id: string; event_key: string }>({
+  const { rows } = await client.query<{ index: number }>({
     name: 'claim-events',
     text: CLAIM_IDS,
     values: claimColumns.values(events),
   })
-  const claimed = new Set(rows.map(({ project_id, event_key }) => `${project_id}/${event_key}`))
-  // `delete` returns true once per claim, so repeats within the batch are not new.
-  const isNew = events.map((event) => claimed.delete(`${event.projectId}/${eventKeyOf(event.eventId)}`))
-  const known = events.filter((_, index) => !isNew[index])
+  const indexes = new Set(rows.map(({ index }) => index))
+  const isKnown = (index: number): boolean => indexes.has(index + 1)
+  const known = events.filter((_, index) => isKnown(index))
   const claims = await findClaims(client, known)
   const repeated = known.map((event, index) => ({ event, claim: claims[index] as Claim }))
   return {
-    added: events.filter((_, index) => isNew[index]),
+    added: events.filter((_, index) => !isKnown(index)),
     redelivered: repeated.filter(({ claim }) => claim.isOwn).map(({ event }) => event),
     repeated: repeated.filter(({ claim }) => !claim.isOwn),
   }

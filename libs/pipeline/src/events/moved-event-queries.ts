@@ -1,13 +1,15 @@
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import type { ClientBase, Pool } from 'pg'
-import { EVENT_COLUMNS, type EventRow, eventView } from '../stored-events/index.ts'
 
 // The names of partitions end with their month.
 const MONTHS = `
   SELECT to_date(right(relname, 7), 'YYYY_MM')::text AS month FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
   WHERE inhparent = 'ingest.events'::regclass ORDER BY month`
 const READ = `
-  SELECT project_id, ${EVENT_COLUMNS}, (
+  SELECT project_id AS "projectId", event_key AS "eventKey", event_id AS "eventId", event_name AS "eventName",
+    visitor_id AS "visitorId", user_id AS "userId", session_id AS "sessionId", properties,
+    client_timestamp AS "clientTimestamp", received_at AS "receivedAt", "timestamp", profile_id AS "profileId",
+    short_link_id AS "shortLinkId", short_link_code AS "shortLinkCode", click_ids AS "clickIds", warnings, context, (
     SELECT coalesce(jsonb_agg(jsonb_build_object(
       'selectorId', c.selector_id, 'amount', c.amount, 'currency', c.currency, 'quantity', c.quantity
     )), '[]') FROM ingest.conversions c WHERE c.project_id = e.project_id AND c.event_key = e.event_key
@@ -18,7 +20,11 @@ const READ = `
     AND ($2::uuid IS NULL OR (project_id, received_at, event_key) > ($2, $3, $4))
   ORDER BY project_id, received_at, event_key LIMIT $5`
 
-type Row = EventRow & Pick<EnrichedEvent, 'conversions'> & { project_id: string }
+type Row = Omit<EnrichedEvent, 'v' | 'backfill' | 'receivedAt' | 'timestamp'> & {
+  eventKey: string
+  receivedAt: Date
+  timestamp: Date
+}
 
 /** The months whose events an earlier version has stored in the primary database, the earliest first: `2026-11-01`. */
 export const findMonths = async (pool: Pool): Promise<string[]> =>
@@ -34,7 +40,7 @@ export async function* readMonth(
     const { rows }: { rows: Row[] } = await pool.query<Row>({
       name: 'read-month',
       text: READ,
-      values: [month, last?.project_id, last?.received_at, last?.event_key, portion],
+      values: [month, last?.projectId, last?.receivedAt, last?.eventKey, portion],
     })
     if (rows.length > 0) yield rows.map(eventOf)
     last = rows.at(-1)
@@ -42,11 +48,11 @@ export async function* readMonth(
   }
 }
 
-const eventOf = (row: Row): EnrichedEvent => ({
+const eventOf = ({ eventKey: _, receivedAt, timestamp, ...row }: Row): EnrichedEvent => ({
   v: 1,
-  projectId: row.project_id,
-  ...eventView(row),
-  conversions: row.conversions,
+  ...row,
+  receivedAt: receivedAt.toISOString(),
+  timestamp: timestamp.toISOString(),
   // Not stored, and of no use to a store.
   backfill: false,
 })

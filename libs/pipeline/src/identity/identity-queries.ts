@@ -144,14 +144,15 @@ export const resolveProfiles = async (
   people: readonly PersonRef[],
 ): Promise<(string | null)[]> => {
   const wanted = new Map<string, NewIdentity>()
-  for (const person of people) {
+  const keysOfPeople = people.map((person) => {
     const identity = identityIn(person)
-    if (!identity) continue
+    if (!identity) return undefined
+    const key = keyOf(identity)
     const receivedAt = person.receivedAt ?? null
-    const known = wanted.get(keyOf(identity))
-    if (!known || isLater(receivedAt, known.receivedAt))
-      wanted.set(keyOf(identity), { ...identity, receivedAt })
-  }
+    const known = wanted.get(key)
+    if (!known || isLater(receivedAt, known.receivedAt)) wanted.set(key, { ...identity, receivedAt })
+    return key
+  })
   const profileIds = new Map<string, string>()
   const missing = () => [...wanted].flatMap(([key, identity]) => (profileIds.has(key) ? [] : [identity]))
   const ask = async (name: string, text: string, { values }: typeof createColumns): Promise<void> => {
@@ -165,10 +166,7 @@ export const resolveProfiles = async (
   await ask('create-identities', CREATE, createColumns)
   // Another transaction may have created them at the same time.
   await ask('find-identities', FIND, keys)
-  return people.map((person) => {
-    const identity = identityIn(person)
-    return identity ? (profileIds.get(keyOf(identity)) ?? null) : null
-  })
+  return keysOfPeople.map((key) => (key === undefined ? null : (profileIds.get(key) ?? null)))
 }
 
 /** Null means now. */
