@@ -113,6 +113,22 @@ describe.skipIf(!services)('events that are filtered', () => {
     expect(numbers(await list({}, few))).toEqual(expected)
   })
 
+  it('are found by their id, also after their claim was forgotten', async () => {
+    const byId = async (n: number) => numbers(await world.readAll(place('events', { eventId: `e${n}` }), 1))
+    const claim = (n: number) => [world.projectId, eventKeyOf(`e${n}`)]
+    const { pool } = world.platform.db
+    const where = 'WHERE project_id = $1 AND event_key = $2'
+    expect(await byId(40)).toEqual([40])
+    await pool.query(`DELETE FROM ingest.event_ids ${where}`, claim(40))
+    expect(await byId(40)).toEqual([40])
+    // Only the time of the claim is searched, which takes the same time in a store of any size.
+    await pool.query(
+      `UPDATE ingest.event_ids SET received_at = received_at - interval '1 ms' ${where}`,
+      claim(41),
+    )
+    expect(await byId(41)).toEqual([])
+  })
+
   it('are those with a timestamp in the range', async () => {
     const at = (n: number) => new Date(START + n * 1_000).toISOString()
     expect(numbers(await list({ from: at(10), to: at(13) }))).toEqual([12, 11, 10])

@@ -22,7 +22,7 @@ export type EventSearch = Omit<EventsQuery, 'projectId' | 'portion'>
 export const eventsRoute = ({ projectRoute, db: { pool }, runList, steadyClock }: ManagementDeps): Route =>
   projectRoute(listEvents, async ({ projectId, query, request }) => {
     const { limit, ...asked } = query
-    const search = readSearch(asked)
+    const search = await narrow(pool, projectId, readSearch(asked))
     const end = isSearched(asked) ? steadyClock() + SEARCH_MS : Number.POSITIVE_INFINITY
     const { data, next } = await runList({ projectId, request }, (store) =>
       readPage(store, { projectId, ...search }, limit, () => steadyClock() >= end),
@@ -34,6 +34,27 @@ export const eventsRoute = ({ projectRoute, db: { pool }, runList, steadyClock }
       },
     }
   })
+
+const RECEIPT = `
+  SELECT received_at FROM ingest.event_ids WHERE project_id = $1 AND event_key = $2`
+
+/**
+ * Limits the search for an id to the time of its claim, because stores sort events by other columns than their ids. An
+ * event whose claim was forgotten is searched everywhere.
+ */
+const narrow = async (
+  pool: ManagementDeps['db']['pool'],
+  projectId: string,
+  search: EventSearch,
+): Promise<EventSearch> => {
+  const { eventKeys: [eventKey] = [], below } = search
+  if (eventKey === undefined) return search
+  const { rows } = await pool.query<{ received_at: Date }>(RECEIPT, [projectId, eventKey])
+  const receivedAt = rows[0]?.received_at.getTime()
+  if (receivedAt === undefined) return search
+  const isBefore = below !== undefined && below.receivedAt <= receivedAt
+  return { ...search, receivedFrom: receivedAt, below: isBefore ? below : { receivedAt: receivedAt + 1 } }
+}
 
 /** How long a page is searched for matching events, in ms. */
 const SEARCH_MS = 2_000
