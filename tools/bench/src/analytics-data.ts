@@ -50,6 +50,7 @@ const columnsOf = ({ random, text, concat, uuid, hashedUuid }: Words, people: nu
     event_name: concat(`'event '`, text(`pow(200, ${random(2)})`)),
     profile_id: hashedUuid(text(`pow(${people}, ${random(3)})`)),
     session_id: text(up(1_000_000, 4)),
+    details: `'{"context":{"url":"https://shop.example/page"}}'`,
     bot: `${random(5)} < 0.02`,
     browser: concat(`'browser '`, text(up(6, 6))),
     os: concat(`'os '`, text(up(5, 7))),
@@ -88,6 +89,7 @@ export const duckdbEvents = (events: number, from: number, to: number): string =
     keyAndTime: {
       event_key: 'gen_random_uuid()',
       time: `epoch_ms((${FROM} + n * ${(DAYS * DAY_MS) / events})::BIGINT)`,
+      received_at: `epoch_ms((${FROM} + n * ${(DAYS * DAY_MS) / events})::BIGINT)`,
       conversions: '[]',
     },
     from: `range(${from}, ${to}) AS numbers (n)`,
@@ -98,6 +100,7 @@ export const clickhouseEvents = (events: number, from: number, to: number): stri
     keyAndTime: {
       event_key: 'generateUUIDv4()',
       time: `fromUnixTimestamp64Milli(toInt64(${FROM} + number * ${(DAYS * DAY_MS) / events}), 'UTC')`,
+      received_at: `fromUnixTimestamp64Milli(toInt64(${FROM} + number * ${(DAYS * DAY_MS) / events}), 'UTC')`,
     },
     from: `numbers(${from}, ${to - from})`,
   })

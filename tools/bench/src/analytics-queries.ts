@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import type { PropertyRef } from '@waymark/domain/analytics'
-import type { EventQueries } from '@waymark/event-store'
+import type { EventQueries, EventStore, EventsQuery, StoredEvent } from '@waymark/event-store'
 import { DAY_MS, DAYS, FROM, PROJECT, WEB_DAYS, WEB_PROJECT } from './analytics-data.ts'
 
 const range = { projectId: PROJECT, from: FROM, to: FROM + DAYS * DAY_MS }
@@ -209,3 +210,51 @@ export const measuredQueries: readonly MeasuredQuery[] = [
     bare: undefined,
   },
 ]
+
+const LIST_LENGTH = 100
+
+/** A look-up of events, which has no equal by hand. */
+export type MeasuredList = { name: string; run: () => Promise<unknown> }
+
+/** Reads the newest events that match, up to a list's length. */
+const readList = async (store: EventQueries, query: Partial<EventsQuery>): Promise<StoredEvent[]> => {
+  const found: StoredEvent[] = []
+  const portion = () => LIST_LENGTH - found.length
+  for await (const { events } of store.readEvents({ projectId: PROJECT, ...query, portion })) {
+    found.push(...events)
+    if (found.length >= LIST_LENGTH) break
+  }
+  return found
+}
+
+/** The lists that pages of the console show, and look-ups by id. */
+export const measuredLists = async (store: EventStore): Promise<MeasuredList[]> => {
+  const newest = await readList(store, {})
+  const [event] = newest
+  if (!event) throw new Error('There are no events')
+  const eventKeys = [event.eventKey]
+  const receivedAt = Date.parse(event.receivedAt)
+  const people = Map.groupBy(newest, ({ profileId }) => profileId ?? '')
+  const [busy = ''] = [...people.keys()].sort(
+    (a, b) => (people.get(b)?.length ?? 0) - (people.get(a)?.length ?? 0),
+  )
+  const below = { receivedAt: receivedAt + 1 }
+  return [
+    { name: 'newest 100', run: () => readList(store, { below }) },
+    { name: 'newest 100 after a pause', run: () => readList(store, {}) },
+    { name: 'newest 100 of a busy person', run: () => readList(store, { profileIds: [busy] }) },
+    {
+      name: 'newest 100 of a person without events',
+      run: () => readList(store, { profileIds: [randomUUID()] }),
+    },
+    {
+      name: 'an event by its id and receipt',
+      run: () => readList(store, { eventKeys, below, receivedFrom: receivedAt }),
+    },
+    { name: 'an event by its id alone', run: () => readList(store, { eventKeys }) },
+    {
+      name: 'the name of an event by its id',
+      run: () => store.findEventNames([{ projectId: PROJECT, eventKey: event.eventKey }]),
+    },
+  ]
+}

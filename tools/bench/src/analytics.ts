@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { EventQueries } from '@waymark/event-store'
+import type { EventStore } from '@waymark/event-store'
 import { migrateClickHouse, openClickHouseStore } from '@waymark/event-store/clickhouse'
 import { createDuckDBStore, openDuckDBFile } from '@waymark/event-store/duckdb'
 import { startClickHouse } from '@waymark/testing/servers'
 import { clickhouseEvents, duckdbEvents, mergesOf, PROJECT, webEvents } from './analytics-data.ts'
-import { measuredQueries } from './analytics-queries.ts'
+import { measuredLists, measuredQueries } from './analytics-queries.ts'
 import { cpuMicrosOf } from './measured-process.ts'
 
 const EVENTS_AT_ONCE = 1_000_000
@@ -20,7 +20,7 @@ const CLICKHOUSE = { database: 'waymark', queryMemoryBytes: 2_000 * MB }
 const QUERY_TIMEOUT_MS = 300_000
 
 type Filled = {
-  store: EventQueries
+  store: EventStore
   bare: (sql: string) => Promise<unknown>
   bytes: number
   /** The process that runs the queries. */
@@ -61,6 +61,17 @@ export const measureAnalytics = async (
         const ratio = (of: keyof Run): string => shown(quantile(byHand, of, 0.5) / quantile(ours, of, 0.5), 2)
         print(
           `| ${name} | ${events.toLocaleString('en')} | ${query.name} | ${pair('ms', 0.95)} | ${pair('cpuMs', 0.5)} | ${ratio('ms')} | ${ratio('cpuMs')} |`,
+        )
+      }
+      for (const list of await measuredLists(store)) {
+        const took: Run[] = []
+        for (let run = -WARM_UP_RUNS; run < runs; run++) {
+          const one = await measured(pid, list.run)
+          if (run >= 0) took.push(one)
+        }
+        const [ms, cpuMs] = [quantile(took, 'ms', 0.95), quantile(took, 'cpuMs', 0.5)]
+        print(
+          `| ${name} | ${events.toLocaleString('en')} | ${list.name} | ${ms.toFixed(0)} | ${cpuMs.toFixed(0)} | | |`,
         )
       }
     } finally {

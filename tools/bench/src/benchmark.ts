@@ -30,8 +30,16 @@ export type Options = {
   postgres: () => Promise<FilledPostgres>
 }
 
-/** The two sides, and the function that stops their servers. */
-export type Prepared = { ours: Contender; baseline: Contender; dispose: () => Promise<void> }
+/** What a unit of ours takes on disk, in bytes, and what it may take. */
+export type Size = { name: string; bytes: number; atMost: number }
+
+/** The two sides, what ours takes on disk after the rounds, and the function that stops their servers. */
+export type Prepared = {
+  ours: Contender
+  baseline: Contender
+  sizes?: () => Promise<Size[]>
+  dispose: () => Promise<void>
+}
 
 /** A benchmark of our code against a minimal baseline. */
 export type Benchmark = {

@@ -1,4 +1,4 @@
-import type { Benchmark, Figures, Options } from './benchmark.ts'
+import type { Benchmark, Figures, Options, Size } from './benchmark.ts'
 
 /** The result of a benchmark. `ours` and `baseline` are rates per second; all figures are medians of the rounds. */
 export type Comparison = {
@@ -11,6 +11,7 @@ export type Comparison = {
   met: boolean
   ratios: number[]
   figures: { ours: Figures; baseline: Figures }
+  sizes: Size[]
 }
 
 /** Rounds of `seconds` each for variable work, until ours has run for the given seconds and number of rounds. */
@@ -26,7 +27,7 @@ export const compare = async (
   options: Options,
 ): Promise<Comparison> => {
   const plan = options.quick ? QUICK : PLAN
-  const { ours, baseline, dispose } = await prepare(options)
+  const { ours, baseline, dispose, sizes: measureSizes } = await prepare(options)
   const takeTurns = async (atLeastSeconds: number, atLeastRounds: number) => {
     const [mine, bare]: [Figures[], Figures[]] = [[], []]
     let worked = 0
@@ -44,6 +45,7 @@ export const compare = async (
     const figures = { ours: mediansOf(mine), baseline: mediansOf(bare) }
     const ratios = mine.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? Number.NaN))
     const ratio = median(ratios)
+    const sizes = (await measureSizes?.()) ?? []
     return {
       name,
       unit,
@@ -53,10 +55,12 @@ export const compare = async (
       goal,
       met:
         ratio >= goal &&
+        sizes.every(({ bytes, atMost }) => bytes <= atMost) &&
         isAtMost(figures.ours.cpuMicros, figures.baseline.cpuMicros, atMost?.cpu) &&
         isAtMost(figures.ours.p99Ms, figures.baseline.p99Ms, atMost?.p99),
       ratios,
       figures,
+      sizes,
     }
   } finally {
     await Promise.all([ours.stop(), baseline.stop()])

@@ -30,6 +30,24 @@ export const aRecord = (projectId: string): IngestRecord => ({
   event: { ...anEvent(), eventId: uuidv7() },
 })
 
+const VISITORS = 10_000
+let visits = 0
+
+/** The record of a page view within a visit: neither the person nor a campaign is new. */
+export const aPlainRecord = (projectId: string): IngestRecord => {
+  const record = aRecord(projectId)
+  const { properties } = record.event
+  const url = 'https://shop.example/shoes/red'
+  return {
+    ...record,
+    event: {
+      ...record.event,
+      visitorId: `visitor-${visits++ % VISITORS}`,
+      properties: { ...properties, url, referrer: 'https://shop.example/' },
+    },
+  }
+}
+
 /** A record with its key. */
 export const outgoing = (record: IngestRecord) => ({
   key: partitionKeyOf(record.projectId, record.event),

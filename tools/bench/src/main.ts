@@ -16,7 +16,7 @@ import { refusalOfNode } from './product-node.ts'
 import { redirectBenchmark } from './redirect.ts'
 import { ruleBenchmark } from './rules.ts'
 import { soak } from './soak.ts'
-import { machine, tableHead, tableRow } from './table.ts'
+import { machine, sizesLine, tableHead, tableRow } from './table.ts'
 import { trackBenchmarks } from './track.ts'
 
 const benchmarks = [
@@ -58,7 +58,7 @@ const { values, positionals } = parseArgs({
     links: { type: 'string', default: '100000' },
     profile: { type: 'string' },
     soak: { type: 'string' },
-    eventStore: { type: 'string' },
+    analytics: { type: 'string' },
     store: { type: 'string' },
     streams: { type: 'string' },
     rate: { type: 'string' },
@@ -82,6 +82,8 @@ const compareAll = async (options: Options): Promise<void> => {
     print(tableRow(result))
     if (values.out !== undefined) await writeFile(values.out, `${JSON.stringify(results, null, 2)}\n`)
   }
+  const sizes = results.flatMap((result) => sizesLine(result) ?? [])
+  if (sizes.length > 0) print(`\n${sizes.join('\n')}`)
 }
 
 if (values.help || unknown.length > 0) {
@@ -95,7 +97,7 @@ if (values.help || unknown.length > 0) {
   process.exitCode = 2
 } else {
   // DuckDB runs in this process, on all cores.
-  if (values.eventStore === undefined) pinLoad()
+  if (values.analytics === undefined) pinLoad()
   print(machine())
   let filled: Promise<FilledPostgres> | undefined
   const postgres = (): Promise<FilledPostgres> => {
@@ -104,9 +106,9 @@ if (values.help || unknown.length > 0) {
   }
   const options: Options = { quick: values.quick, profileTo: values.profile, stored, postgres }
   try {
-    if (values.eventStore !== undefined)
+    if (values.analytics !== undefined)
       await measureAnalytics(
-        Number(values.eventStore || 1_000_000),
+        Number(values.analytics || 1_000_000),
         values.quick ? 3 : 20,
         print,
         values.store,

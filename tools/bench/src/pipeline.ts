@@ -6,8 +6,8 @@ import { createKafkaEventBus } from '@waymark/event-bus'
 import { cacheUserAgents, claimEvents } from '@waymark/pipeline'
 import { createLog } from '@waymark/service-kit'
 import { eventually, executeOnClickHouse } from '@waymark/testing/servers'
-import type { Benchmark, Contender, Figures } from './benchmark.ts'
-import { aRecord, outgoing } from './events.ts'
+import type { Benchmark, Contender, Figures, Size } from './benchmark.ts'
+import { aPlainRecord, outgoing } from './events.ts'
 import { figuresOf, startMeasured, type Usage } from './measured-process.ts'
 import { startServers } from './servers.ts'
 
@@ -21,7 +21,7 @@ const STORING_MS = 5 * 60_000
 
 const describeUserAgent = cacheUserAgents()
 const anEnrichedEvent = (projectId: string): EnrichedEvent =>
-  enrichEvent(aRecord(projectId), { profileId: null, shortLink: null, describeUserAgent })
+  enrichEvent(aPlainRecord(projectId), { profileId: null, shortLink: null, describeUserAgent })
 
 /** The claims of ids alone. */
 const claimRaw = ({ pool }: Database, projectId: string): Contender => ({
@@ -49,6 +49,14 @@ const claimRaw = ({ pool }: Database, projectId: string): Contender => ({
   stop: async () => {},
 })
 
+const CLAIMS_ON_DISK = `
+  SELECT (SELECT sum(pg_total_relation_size(inhrelid)) FROM pg_inherits WHERE inhparent = 'ingest.event_ids'::regclass)
+    / (SELECT count(*) FROM ingest.event_ids) AS n`
+const WAL = `SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn AS n`
+
+const numberFrom = async ({ pool }: Database, query: string): Promise<number> =>
+  Number((await pool.query<{ n: string }>(query)).rows[0]?.n)
+
 /** Events from the topic through enrichment into both stores, compared with the INSERT statement alone. */
 export const pipelineBenchmark: Benchmark = {
   name: 'pipeline',
@@ -66,7 +74,7 @@ export const pipelineBenchmark: Benchmark = {
 
     const publish = async (): Promise<void> => {
       for (let sent = 0; sent < count; sent += PUBLISHED_AT_ONCE) {
-        const records = Array.from({ length: PUBLISHED_AT_ONCE }, () => aRecord(projectId))
+        const records = Array.from({ length: PUBLISHED_AT_ONCE }, () => aPlainRecord(projectId))
         await bus.publish(ingestRecords, records.map(outgoing))
       }
     }
@@ -78,8 +86,10 @@ export const pipelineBenchmark: Benchmark = {
         rssMb: Math.max(...used.map(({ rssMb }) => rssMb)),
       }
     }
+    let [events, wal] = [0, 0]
     const run = async (): Promise<Figures> => {
       const since = new Date()
+      const walBefore = await numberFrom(db, WAL)
       const before = await usage()
       const start = performance.now()
       await publish()
@@ -89,15 +99,31 @@ export const pipelineBenchmark: Benchmark = {
         STORING_MS,
       )
       const seconds = (performance.now() - start) / 1_000
+      wal += (await numberFrom(db, WAL)) - walBefore
+      events += count
       return figuresOf({ count, seconds }, before, await usage())
     }
+    const sizes = async (): Promise<Size[]> => [
+      { name: 'PostgreSQL on disk', bytes: await numberFrom(db, CLAIMS_ON_DISK), atMost: 200 },
+      { name: 'WAL', bytes: wal / events, atMost: 400 },
+      { name: 'event store on disk', bytes: await bytesInStore(env), atMost: 160 },
+    ]
     const stop = async (): Promise<void> => {
       await bus.close()
       await Promise.all([enrichment.stop(), persistence.stop()])
     }
-    return { ours: { run, stop }, baseline: claimRaw(db, projectId), dispose }
+    return { ours: { run, stop }, baseline: claimRaw(db, projectId), sizes, dispose }
   },
 }
+
+const bytesInStore = async (env: Record<string, string>): Promise<number> =>
+  Number(
+    await executeOnClickHouse(
+      env.CLICKHOUSE_URL ?? '',
+      `SELECT sum(bytes_on_disk) / sum(rows) FROM system.parts
+       WHERE active AND table = 'events' AND database = '${env.CLICKHOUSE_DATABASE}'`,
+    ),
+  )
 
 /** The events that the column store has since a time. Their ids were claimed before. */
 const stored = async (env: Record<string, string>, projectId: string, since: Date): Promise<number> =>

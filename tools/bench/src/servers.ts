@@ -41,15 +41,14 @@ export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>)
   const containers = [redis, kafka, clickhouse].map(({ container }) => container)
   const { username, password } = new URL(clickhouse.url)
   const clickhouseUrl = `http://${username}:${password}@${addressOf(clickhouse.container, 8123)}`
+  const clickhouseAt = clickhouseOptions(readConfig(clickhouseConfig, { CLICKHOUSE_URL: clickhouseUrl }))
   const dispose = async (): Promise<void> => {
     await database.drop()
     await Promise.all(containers.map((container) => container.stop({ timeout: 0 })))
   }
   const prepare = async (): Promise<void> => {
     pinContainers(containers.map((container) => container.getId()))
-    await migrateClickHouse(
-      clickhouseOptions(readConfig(clickhouseConfig, { CLICKHOUSE_URL: clickhouseUrl })),
-    )
+    await migrateClickHouse(clickhouseAt)
     await ensureKafkaTopics(
       { brokers: kafka.brokers, clientId: 'bench' },
       topics,
@@ -68,6 +67,7 @@ export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>)
       REDIS_URL: `redis://${addressOf(redis.container, 6379)}`,
       KAFKA_BROKERS: kafka.brokers.join(','),
       CLICKHOUSE_URL: clickhouseUrl,
+      CLICKHOUSE_DATABASE: clickhouseAt.database,
       // All requests come from one address.
       LIMIT_INGEST_PER_MINUTE: '100000000',
       LIMIT_DECIDE_PER_MINUTE: '100000000',

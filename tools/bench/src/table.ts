@@ -26,6 +26,12 @@ export const tableRow = ({ name, ours, baseline, ratio, ratios, goal, met, figur
     goal === 0 ? '' : met ? 'met' : 'not met',
   ])
 
+/** What a unit takes on disk, in a line below the table; `undefined` when that was not measured. */
+export const sizesLine = ({ name, unit, sizes }: Comparison): string | undefined =>
+  sizes.length === 0
+    ? undefined
+    : `${name}, bytes for one of the ${unit}: ${sizes.map((size) => `${size.name} ${size.bytes.toFixed(0)} (at most ${size.atMost})`).join(', ')}`
+
 const rate = (perSecond: number): string => Math.round(perSecond).toLocaleString('en')
 
 const pair = (

@@ -389,7 +389,7 @@ describe.skipIf(!kustomize)('the stores of operators', () => {
     const day = 86_400 * 100
     const volumes: [string, string, number][] = [
       ['strimzi', pool.storage.volumes[0]?.size ?? '', Math.max(kafka, 780 * 7 * day)],
-      ['cloudnative-pg', storage.size, 1_600 * 30 * day],
+      ['cloudnative-pg', storage.size, 140 * 330 * day],
       [
         'clickhouse',
         templates.volumeClaimTemplates[0]?.spec.resources.requests.storage ?? '',
