@@ -93,12 +93,13 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
       `fetch('${settings}', ${JSON.stringify({ ...ofAnother, body: '{"identifyEvents":true}' })})`,
     )
     await page.getByLabel('Days to keep events').fill('30')
+    await page.getByLabel('Days to remember event ids').fill('90')
     await button('Save settings').press('Enter')
     await page.getByText('Settings saved').first().waitFor()
     await loaded(page)
     expect(await page.evaluate('document.activeElement?.innerText')).toBe('Save settings')
     const stored = await page.evaluate(`fetch('${settings}').then((response) => response.json())`)
-    expect(stored).toEqual({ identifyEvents: true, retentionDays: 30 })
+    expect(stored).toEqual({ identifyEvents: true, retentionDays: 30, deduplicationDays: 90 })
 
     await page.getByLabel('Key of the environment').fill('preview')
     await page.getByLabel('Key of the environment').press('Enter')

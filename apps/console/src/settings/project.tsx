@@ -122,6 +122,7 @@ const withDefaults = ({
   ingestValidation,
   ipStorage = 'truncate',
   retentionDays,
+  deduplicationDays,
   identityVerification = 'optional',
   identifyEvents = false,
   archiveEvents = false,
@@ -133,6 +134,7 @@ const withDefaults = ({
   },
   ipStorage,
   retentionDays: retentionDays ?? null,
+  deduplicationDays: deduplicationDays ?? null,
   identityVerification,
   identifyEvents,
   archiveEvents,
@@ -174,6 +176,7 @@ const SettingsForm = ({ settings: read }: { settings: Settings }) => {
       },
       ipStorage: values.ip === 'keep' || values.ip === 'drop' ? values.ip : 'truncate',
       retentionDays: values.retentionDays ? Number(values.retentionDays) : null,
+      deduplicationDays: values.deduplicationDays ? Number(values.deduplicationDays) : null,
       identityVerification: verify ? 'required' : 'optional',
       identifyEvents,
       archiveEvents,
@@ -188,7 +191,7 @@ const SettingsForm = ({ settings: read }: { settings: Settings }) => {
         submit={isAdmin ? 'Save settings' : undefined}
         busy={save.isPending}
         error={save.error}
-        names={['deniedTraits', 'retentionDays']}
+        names={['deniedTraits', 'retentionDays', 'deduplicationDays']}
         onSubmit={submit}
       >
         {!isAdmin && <p className="text-muted">Only admins may change these.</p>}
@@ -225,6 +228,16 @@ const SettingsForm = ({ settings: read }: { settings: Settings }) => {
           placeholder="Forever"
           hint="Older events are deleted within a day and do not come back. Left empty, all are kept."
           defaultValue={settings.retentionDays ?? ''}
+        />
+        <Input
+          label="Days to remember event ids"
+          name="deduplicationDays"
+          type="number"
+          min={30}
+          max={3650}
+          placeholder="Forever"
+          hint="An event that is sent again with a remembered id is not stored again. After this time it is a new event. Left empty, no id is forgotten."
+          defaultValue={settings.deduplicationDays ?? ''}
         />
         <Switch
           label="Archive events"
