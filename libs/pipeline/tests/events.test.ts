@@ -65,6 +65,7 @@ describe.skipIf(!services)('storing events', () => {
     expect(repeated[0]?.claim).toEqual({
       receivedAt: new Date(event.receivedAt),
       isOther: true,
+      isEarlier: false,
       isOwn: false,
     })
   })

@@ -5,7 +5,7 @@ import { openDatabase } from '@waymark/database'
 import { enrichEvent } from '@waymark/domain/enrichment'
 import { type EventStore, EventStoreUnavailableError } from '@waymark/event-store'
 import { openDuckDBStore } from '@waymark/event-store/duckdb'
-import { anIngestRecord, createTestDatabase, services } from '@waymark/testing'
+import { anIngestRecord, createTestDatabase, services, storeAsBefore } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createEventWriter } from '../src/events/event-writer.ts'
@@ -128,6 +128,13 @@ describe.skipIf(!services)('events that are sent or delivered again', () => {
         expect(await stored()).toEqual(ONCE)
       },
     )
+  })
+
+  it('are answered synchronously before the event of an earlier version is moved', async () => {
+    const { first, stored, repeat, synchronous } = await createPaths()
+    await storeAsBefore(db, [enrichEvent({ ...first, receivedAt: new Date().toISOString() })])
+    await synchronous(repeat(MONTH_MS, { total: 1 }))
+    expect(await stored()).toEqual({ totals: [], conversions: [] })
   })
 
   it('are refused synchronously while the first one is only in the outbox', async () => {

@@ -55,7 +55,7 @@ const CLAIM_IDS = `
   WHERE nth > 1 OR (project_id, event_key) NOT IN (SELECT project_id, event_key FROM claimed)`
 // An earlier version has stored no hashes. A claim may be gone: its age is that of those that a project forgets.
 const FIND_CLAIMS = `
-  SELECT i.received_at AS "receivedAt", i.name_hash <> given.name_hash AS "isOther",
+  SELECT i.received_at AS "receivedAt", i.name_hash <> given.name_hash AS "isOther", i.body_hash IS NULL AS "isEarlier",
     i.received_at = given.received_at AND coalesce(i.body_hash = given.body_hash, true) AS "isOwn"
   FROM ${claimColumns.unnest} WITH ORDINALITY AS given (${claimColumns.names}, index)
   LEFT JOIN ingest.event_ids i USING (project_id, event_key) ORDER BY index`
@@ -65,6 +65,8 @@ export type Claim = {
   receivedAt: Date
   /** Whether it is of an event with another name; `null` when an earlier version made the claim. */
   isOther: boolean | null
+  /** Whether an earlier version made the claim, which stored the event in the primary database. */
+  isEarlier: boolean
   /** Whether it is of this very event, which is delivered again. */
   isOwn: boolean
 }

@@ -4,7 +4,7 @@ import type { ClientBase, Pool } from 'pg'
 // The names of partitions end with their month.
 const MONTHS = `
   SELECT to_date(right(relname, 7), 'YYYY_MM')::text AS month FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-  WHERE inhparent = 'ingest.events'::regclass ORDER BY month`
+  WHERE inhparent = 'ingest.events'::regclass ORDER BY month DESC`
 const READ = `
   SELECT project_id AS "projectId", event_key AS "eventKey", event_id AS "eventId", event_name AS "eventName",
     visitor_id AS "visitorId", user_id AS "userId", session_id AS "sessionId", properties,
@@ -26,7 +26,7 @@ type Row = Omit<EnrichedEvent, 'v' | 'backfill' | 'receivedAt' | 'timestamp'> & 
   timestamp: Date
 }
 
-/** The months whose events an earlier version has stored in the primary database, the earliest first: `2026-11-01`. */
+/** The months whose events an earlier version has stored in the primary database, the latest first: `2026-11-01`. */
 export const findMonths = async (pool: Pool): Promise<string[]> =>
   (await pool.query<{ month: string }>(MONTHS)).rows.map(({ month }) => month)
 

@@ -50,7 +50,8 @@ export const createSyncProcessor = ({ db, locate, ...deps }: SyncProcessorDeps) 
   /** @throws AppError store_unavailable when one of these may still be in the stream, and is neither erased nor removed */
   const refuseUnstored = async (missing: ClaimedEvents['repeated']): Promise<void> => {
     const since = Date.now() - enrichedEvents.retentionMs
-    const awaited = missing.filter(({ claim }) => claim.receivedAt.getTime() >= since)
+    // An event of an earlier version is in the primary database until it is moved.
+    const awaited = missing.filter(({ claim }) => !claim.isEarlier && claim.receivedAt.getTime() >= since)
     const isKept = await keptByProjects(
       deps.projectConfigs,
       awaited.map(({ event }) => event),
