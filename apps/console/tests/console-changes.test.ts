@@ -432,6 +432,71 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     await expect.poll(orders).toEqual([0, 1])
   })
 
+  it('guards a ramp, says what the guard will do, and resumes with a reason what it stopped', async () => {
+    const body = {
+      key: 'guarded',
+      status: 'active',
+      variants: [
+        { key: 'off', value: false },
+        { key: 'on', value: true },
+      ],
+      fallbackVariant: 'off',
+      rules: [{ variant: 'on', ramp: [{ at: '2026-01-05T09:00:00Z', percentage: 5 }] }],
+      metrics: [{ key: 'Ordered', eventName: 'order', kind: 'count', goal: 'up' }],
+    }
+    await post('decisions', body)
+    await open('/decisions/guarded?view=rules')
+    await button('Guard rule 1 by a metric').click()
+    const sentence =
+      'When Ordered is certainly more than 10% lower with on than with off, nobody gets on by this rule any more'
+    await page.getByText(sentence).waitFor()
+    await page.getByLabel('Then', { exact: true }).selectOption('hold the ramp')
+    await page.getByText('the ramp stays at the percentage that it has reached').waitFor()
+    await button('Add step').click()
+    await page.getByLabel('People, step 1').fill('500')
+    await button('Save decision').click()
+    await page.getByText('Decision saved').first().waitFor()
+    await open('/decisions/guarded?view=rules')
+    expect(await page.getByLabel('Then', { exact: true }).inputValue()).toBe('hold')
+    expect(await page.getByLabel('People, step 1').inputValue()).toBe('500')
+
+    const stop = {
+      environment: 'production',
+      ruleId: 'r',
+      metric: 'Ordered',
+      worseThan: 10,
+      action: 'hold',
+      at: '2026-01-06T09:00:00.000Z',
+      variant: 'on',
+      control: 'off',
+      percentage: 5,
+      people: { variant: 600, control: 600 },
+      value: { variant: 0.1, control: 0.5 },
+      lift: -0.8,
+      interval: [-0.9, -0.7],
+    }
+    const url = '**/api/projects/*/decisions/guarded'
+    await page.route(url, async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), stops: [stop] } })
+    })
+    const reasons: unknown[] = []
+    await page.route(`${url}/resume*`, async (route) => {
+      reasons.push(route.request().postDataJSON())
+      await page.unroute(url)
+      await route.fulfill({ json: body })
+    })
+    await open('/decisions/guarded')
+    await page.getByText('The change is -80%, between -90% and -70%. The ramp stays at 5%.').waitFor()
+    await button('Resume').click()
+    const form = page.getByRole('dialog', { name: 'Resume what guards have stopped?' })
+    await form.getByLabel('Reason').fill('It was the payment provider')
+    await form.getByRole('button', { name: 'Resume' }).click()
+    await page.getByText('Stopped by a guard').waitFor({ state: 'detached' })
+    expect(reasons).toEqual([{ reason: 'It was the payment provider' }])
+    await page.unroute(`${url}/resume*`)
+  })
+
   it('has had no error, refused request or violation of its policy', () => {
     expect(failures).toEqual([])
   })
