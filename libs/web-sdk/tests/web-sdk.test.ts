@@ -96,7 +96,11 @@ describe.skipIf(!CHROMIUM)('the script in a page', { timeout: 300_000 }, () => {
   const forward = async (req: IncomingMessage, res: ServerResponse): Promise<void> => {
     const answer = await fetch(url + (req.url ?? '').replace('/stats', ''), {
       method: req.method ?? 'GET',
-      headers: { 'Content-Type': req.headers['content-type'] ?? '', 'X-Forwarded-For': '203.0.113.7' },
+      headers: {
+        'Content-Type': req.headers['content-type'] ?? '',
+        'User-Agent': req.headers['user-agent'] ?? '',
+        'X-Forwarded-For': '203.0.113.7',
+      },
       ...(req.method === 'POST' && { body: await buffer(req) }),
     })
     res.setHeader('Content-Type', answer.headers.get('content-type') ?? '')
@@ -181,6 +185,49 @@ describe.skipIf(!CHROMIUM)('the script in a page', { timeout: 300_000 }, () => {
     await started(page)
     await stored(await visitorOf(page), 1)
     expect([...hosts]).toEqual([origin])
+  })
+
+  it.each([
+    {
+      browser: 'Firefox',
+      os: 'Windows',
+      device: 'desktop',
+      userAgent: 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:145.0) Gecko/20100101 Firefox/145.0',
+    },
+    {
+      browser: 'Safari',
+      os: 'Mac OS',
+      device: 'desktop',
+      userAgent:
+        'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Safari/605.1.15',
+    },
+    {
+      browser: 'Mobile Safari',
+      os: 'iOS',
+      device: 'mobile',
+      userAgent:
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 18_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.1 Mobile/15E148 Safari/604.1',
+    },
+  ])('counts a visit with $browser through the proxy of the site', async ({ userAgent, ...technology }) => {
+    await context.close()
+    context = await browser.newContext({ userAgent })
+    source = '/stats/w.js'
+    attributes = 'data-host="/stats"'
+    const page = await open('/')
+    const visitor = await visitorOf(page)
+    // Chromium sends what remains when a page ends with its own user agent.
+    await nothingWaits(page)
+    await page.reload()
+    await started(page)
+    await nothingWaits(page)
+    const [event] = await stored(visitor, 2)
+    expect(event?.context).toMatchObject({ bot: false, ...technology })
+    const web = await write('POST', '/analytics/web', {
+      from: new Date(Date.now() - HOUR_MS).toISOString(),
+      to: new Date(Date.now() + HOUR_MS).toISOString(),
+      filters: [{ property: 'visit.browser', op: 'eq', value: technology.browser }],
+    })
+    expect(web).toMatchObject({ totals: { visitors: 1, visits: 1, views: 2 } })
   })
 
   it('loads from the address that never changes, with its integrity', async () => {
