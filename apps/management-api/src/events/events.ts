@@ -14,6 +14,7 @@ import { decodeCursor, encodeCursor, fillPage, unusableCursor } from '../http/pa
 import { unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { withPresentProfiles } from '../profiles/profile-queries.ts'
+import { findReceipt } from './event-id-queries.ts'
 
 /** Which events to read. All conditions must match. */
 export type EventSearch = Omit<EventsQuery, 'projectId' | 'portion'>
@@ -35,9 +36,6 @@ export const eventsRoute = ({ projectRoute, db: { pool }, runList, steadyClock }
     }
   })
 
-const RECEIPT = `
-  SELECT received_at FROM ingest.event_ids WHERE project_id = $1 AND event_key = $2`
-
 /**
  * Limits the search for an id to the time of its claim, because stores sort events by other columns than their ids. An
  * event whose claim was forgotten is searched everywhere.
@@ -49,8 +47,7 @@ const narrow = async (
 ): Promise<EventSearch> => {
   const { eventKeys: [eventKey] = [], below } = search
   if (eventKey === undefined) return search
-  const { rows } = await pool.query<{ received_at: Date }>(RECEIPT, [projectId, eventKey])
-  const receivedAt = rows[0]?.received_at.getTime()
+  const receivedAt = await findReceipt(pool, projectId, eventKey)
   if (receivedAt === undefined) return search
   const isBefore = below !== undefined && below.receivedAt <= receivedAt
   return { ...search, receivedFrom: receivedAt, below: isBefore ? below : { receivedAt: receivedAt + 1 } }
