@@ -111,6 +111,25 @@ describe.skipIf(!services)('the resources of a project', () => {
         422,
       )
       expect((await manage('PATCH', `api-keys/${id}`, { allowedOrigins: ['shop'] })).status).toBe(422)
+      for (const host of [
+        '*.co.uk',
+        '*.github.io',
+        '*.vercel.app:8443',
+        '*.co.uk.',
+        '*.kawasaki.jp',
+        '*.foo.ck',
+      ])
+        expect(
+          await manage('PATCH', `api-keys/${id}`, { allowedOrigins: [`https://${host}`] }),
+        ).toMatchObject({
+          status: 422,
+          body: {
+            error: expect.stringMatching(/^allowedOrigins .*public suffix/),
+            errors: [{ rule: 'publicSuffix' }],
+          },
+        })
+      const own = ['https://*.shop.co.uk', 'https://*.shop.github.io', 'https://*.www.ck']
+      expect((await manage('PATCH', `api-keys/${id}`, { allowedOrigins: own })).status).toBe(200)
       await manage('PATCH', `api-keys/${id}`, { scopes: ['links:read'] })
       await eventually('the scope is gone', async () => !(await opens(key)))
       const pub = await newKey({ kind: 'pub', scopes: ['decide'] })

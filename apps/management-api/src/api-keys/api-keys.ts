@@ -16,6 +16,7 @@ import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import { generateApiKey, isOriginPattern, scopeAllows } from '@waymark/domain/key'
 import type { Route } from '@waymark/service-kit'
+import { parse as parseDomain } from 'tldts'
 import { v7 as uuidv7 } from 'uuid'
 import { holdEnvironment } from '../environments/environments.ts'
 import { pageOf } from '../http/page.ts'
@@ -203,9 +204,21 @@ const ORIGINS =
   'must be origins of pages such as https://shop.example, with * at most as the first label as in https://*.shop.example, ' +
   'or of apps and extensions such as capacitor://localhost; without a path, in lower case'
 
+const PUBLIC_SUFFIX =
+  'must have * below a domain of your own, as in https://*.shop.example; anybody can register names below a public suffix ' +
+  'such as co.uk or github.io'
+
 const requireOrigin = (text: string): string => {
-  if (isOriginPattern(text)) return text
-  throw unprocessable('allowedOrigins', 'origin', ORIGINS, text)
+  if (!isOriginPattern(text)) throw unprocessable('allowedOrigins', 'origin', ORIGINS, text)
+  if (coversPublicSuffix(text)) throw unprocessable('allowedOrigins', 'publicSuffix', PUBLIC_SUFFIX, text)
+  return text
+}
+
+/** Whether `*` of a pattern stands for names that anybody can register, by the Public Suffix List. */
+const coversPublicSuffix = (pattern: string): boolean => {
+  if (!pattern.includes('://*.')) return false
+  const { domain, subdomain } = parseDomain(pattern.replace('*', 'label'), { allowPrivateDomains: true })
+  return domain === null || subdomain === ''
 }
 
 const parseExpiry = (text: string | null, now: number): Date | null => {

@@ -29,8 +29,8 @@ const NewApiKey = Type.Object({
       maxItems: 50,
       description:
         'The origins of pages that may use a `pub` key, such as `https://shop.example`. `*` may be the first label and ' +
-        'stands for one: `https://*.shop.example`. Apps and extensions have origins such as `capacitor://localhost`, ' +
-        '`tauri://localhost` and `chrome-extension://…`. Empty: all origins.',
+        'stands for one: `https://*.shop.example`, but not below a public suffix such as `co.uk`. Apps and extensions ' +
+        'have origins such as `capacitor://localhost`, `tauri://localhost` and `chrome-extension://…`. Empty: all origins.',
     }),
   ),
   requestsPerMinute: Type.Optional(
