@@ -163,4 +163,31 @@ describe.skipIf(!services)('annotations', () => {
     expect(textsOf(await list(at(since), at(since + 2_000)))).toEqual(['Decision checkout: 25 %'])
     expect((await call('DELETE', `annotations/${randomUUID()}`)).status).toBe(404)
   })
+
+  it('say nothing of a step that waits for its people', async () => {
+    const { call, list } = await owner()
+    const since = Date.now() - DAY_MS
+    const made = await call('POST', 'decisions', {
+      key: 'guarded',
+      metrics: [{ key: 'orders', eventName: 'order_placed', kind: 'count', goal: 'up' }],
+      status: 'active',
+      variants: [
+        { key: 'a', value: 1 },
+        { key: 'b', value: 2 },
+      ],
+      fallbackVariant: 'a',
+      rules: [
+        {
+          variant: 'b',
+          guards: [{ metric: 'orders', worseThan: 10, action: 'pause' }],
+          ramp: [
+            { at: at(since), percentage: 25, minPeople: 100 },
+            { at: at(since + 1_000), percentage: 100 },
+          ],
+        },
+      ],
+    })
+    expect(made.status, JSON.stringify(made.body)).toBe(201)
+    expect(textsOf(await list(at(since), at(since + 2_000)))).toEqual(['Decision guarded: 25 %'])
+  })
 })

@@ -1,5 +1,6 @@
 import type { AnnotationKind } from '@waymark/contracts/http/annotations'
 import type { Pool } from 'pg'
+import type { StoredDecision } from '../decisions/decision-rows.ts'
 
 /** What happened, with its parts instead of a text: a note, the key of a decision or the name of an event. */
 export type Happening = {
@@ -13,7 +14,6 @@ export type Happening = {
   change: string
 }
 
-// A step of a ramp has no id of its own, so it gets one from its decision and place.
 const LIST = `
   SELECT id, 'note' AS kind, at, NULL::uuid AS "resourceId", text AS subject, '' AS change
   FROM core.annotations WHERE project_id = $1 AND at >= $2 AND at < $3
@@ -22,14 +22,7 @@ const LIST = `
     version.change
   FROM decision.decisions AS decision JOIN decision.decision_versions AS version ON version.decision_id = decision.id
   WHERE decision.project_id = $1 AND version.changed_at >= $2 AND version.changed_at < $3
-    AND (version.status = 'active' OR version.change IN ('paused', 'archived'))
-  UNION ALL
-  SELECT md5(decision.id::text || ':' || step.place)::uuid, 'decision', (step.value->>'at')::timestamptz, decision.id,
-    decision.key, step.value->>'percentage'
-  FROM decision.decisions AS decision,
-    jsonb_path_query(decision.definition, '$.rules[*].ramp[*]') WITH ORDINALITY AS step (value, place)
-  WHERE decision.project_id = $1 AND decision.status = 'active'
-    AND (step.value->>'at')::timestamptz >= $2 AND (step.value->>'at')::timestamptz < least($3, now())
+    AND (version.status = 'active' OR version.change IN ('paused', 'stopped', 'archived'))
   UNION ALL
   SELECT version.id, 'schema', version.created_at, definition.id, definition.name, version.version::text
   FROM core.event_definitions AS definition
@@ -38,9 +31,17 @@ const LIST = `
     AND version.created_at >= $2 AND version.created_at < $3
   ORDER BY at DESC, id LIMIT $4`
 
-/** The last `limit` things that happened in a project from one time to another. */
+/** The last `limit` things that happened in a project from one time to another, without the steps of ramps. */
 export const listHappenings = async (
   pool: Pool,
   projectId: string,
   { from, to, limit }: { from: Date; to: Date; limit: number },
 ): Promise<Happening[]> => (await pool.query<Happening>(LIST, [projectId, from, to, limit])).rows
+
+const RAMPED = `
+  SELECT id, project_id AS "projectId", key, status, version, definition, states FROM decision.decisions
+  WHERE project_id = $1 AND status = 'active' AND definition @? '$.rules[*].ramp[*]'`
+
+/** The active decisions of a project that have a ramp in production. */
+export const listRampedDecisions = async (pool: Pool, projectId: string): Promise<StoredDecision[]> =>
+  (await pool.query<StoredDecision>(RAMPED, [projectId])).rows

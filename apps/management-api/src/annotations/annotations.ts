@@ -1,3 +1,4 @@
+import type { Decision } from '@waymark/contracts/decision-definition'
 import {
   type AnnotationView,
   createAnnotation,
@@ -6,12 +7,14 @@ import {
   MAX_ANNOTATIONS,
 } from '@waymark/contracts/http/annotations'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
+import { rampStepsOf, stateOf } from '@waymark/domain/decision'
 import type { Route } from '@waymark/service-kit'
-import { v7 as uuidv7 } from 'uuid'
+import { v5 as uuidv5, v7 as uuidv7 } from 'uuid'
+import { toDecision } from '../decisions/decision-rows.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
-import { type Happening, listHappenings } from './annotation-queries.ts'
+import { type Happening, listHappenings, listRampedDecisions } from './annotation-queries.ts'
 
 /** What happened at a time, for charts. */
 export const annotationRoutes = ({ projectRoute, db, quotas, clock }: ManagementDeps): Route[] => [
@@ -28,8 +31,14 @@ export const annotationRoutes = ({ projectRoute, db, quotas, clock }: Management
   projectRoute(listAnnotations, async ({ projectId, query }) => {
     const [from, to] = [dateOfTime(query.from), dateOfTime(query.to)]
     if (from >= to) throw unprocessable('to', 'range', 'must be after from', query.to)
-    const happened = await listHappenings(db.pool, projectId, { from, to, limit: MAX_ANNOTATIONS })
-    return { body: { data: happened.map(view) } }
+    const [happened, ramped] = await Promise.all([
+      listHappenings(db.pool, projectId, { from, to, limit: MAX_ANNOTATIONS }),
+      listRampedDecisions(db.pool, projectId),
+    ])
+    const end = new Date(Math.min(to.getTime(), clock()))
+    const steps = ramped.flatMap((row) => stepsOf(toDecision(row))).filter(({ at }) => at >= from && at < end)
+    const all = [...happened, ...steps].sort((a, b) => b.at.getTime() - a.at.getTime())
+    return { body: { data: all.slice(0, MAX_ANNOTATIONS).map(view) } }
   }),
 
   projectRoute(deleteAnnotation, async ({ projectId, id, requireMatch }) => {
@@ -40,6 +49,27 @@ export const annotationRoutes = ({ projectRoute, db, quotas, clock }: Management
     return { status: 204 }
   }),
 ]
+
+/** The steps that the ramps of a decision take in production, up to a stop by a guard. They get ids of their places. */
+const stepsOf = (decision: Decision): Happening[] =>
+  decision.definition.rules.flatMap((rule) => {
+    const state = stateOf(decision, rule.id)
+    const end = state?.stop ? Date.parse(state.stop.at) : Number.POSITIVE_INFINITY
+    return rampStepsOf(rule, state).flatMap(({ at, percentage }, index): Happening[] =>
+      at > end
+        ? []
+        : [
+            {
+              id: uuidv5(`${rule.id}:${index}`, decision.id),
+              kind: 'decision',
+              at: new Date(at),
+              resourceId: decision.id,
+              subject: decision.key,
+              change: `${percentage}`,
+            },
+          ],
+    )
+  })
 
 /** How a decision was changed, in the words of an annotation. */
 const CHANGES: Readonly<Record<string, string>> = {

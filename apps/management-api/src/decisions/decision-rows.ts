@@ -34,6 +34,11 @@ import { readSegmentsOf, segmentsOf } from '../segments/segment-rows.ts'
 
 /** A stored decision. */
 export type DecisionRow = Prisma.DecisionGetPayload<object>
+/** What a decision is evaluated by. */
+export type StoredDecision = Pick<
+  DecisionRow,
+  'id' | 'projectId' | 'key' | 'status' | 'version' | 'definition' | 'states'
+>
 /** A decision after a change, and warnings about that change. */
 export type ChangedDecision = { row: DecisionRow; warnings: DecisionWarning[] }
 
@@ -80,7 +85,7 @@ export const toDecision = ({
   version,
   definition,
   states,
-}: DecisionRow): Decision => ({
+}: StoredDecision): Decision => ({
   id,
   projectId,
   key,
