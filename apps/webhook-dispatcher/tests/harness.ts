@@ -8,6 +8,8 @@ import { createHttpPost } from '../src/http-post.ts'
 import { createSendDeliveries } from '../src/send-deliveries.ts'
 
 export const DAY_MS = 24 * 3_600_000
+/** Connections per endpoint of a sender that is not told otherwise. */
+export const CONNECTIONS = 8
 export const RETRY: RetryPlan = { firstMs: 10, longestMs: 50, giveUpAfterMs: 3 * DAY_MS }
 
 type WebhookFields = {
@@ -124,7 +126,7 @@ export const openHarness = async () => {
       cleanUps.push(http.close, () => own.close())
       const queue = createDeliveryQueue({
         db: own,
-        connectionsPerEndpoint: 8,
+        connectionsPerEndpoint: CONNECTIONS,
         leaseMs: 60_000,
         firstBlockMs: 60_000,
         longestBlockMs: 60_000,
