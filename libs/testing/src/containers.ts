@@ -2,6 +2,7 @@ import { getRandomValues } from 'node:crypto'
 import { GenericContainer, Network, type StartedTestContainer, Wait } from 'testcontainers'
 import { freePort } from './free-port.ts'
 import { count } from './run-counts.ts'
+import { RUN_LABEL, runLabel } from './test-run.ts'
 
 /** Official images, or those that `tools/images` builds under the same names. */
 export const images = {
@@ -12,10 +13,10 @@ export const images = {
   clickhouse: 'clickhouse/clickhouse-server:26.3',
 } as const
 
-/** A container of an image. The summary of a test run counts it. */
+/** A container of an image. The summary of a test run counts it, and the next run removes it if this one is killed. */
 export const newContainer = (image: string): GenericContainer => {
   count('containers')
-  return new GenericContainer(image)
+  return new GenericContainer(image).withLabels({ [RUN_LABEL]: runLabel() })
 }
 
 /** Time for a server in a container to start, in ms. A busy machine may take minutes. */

@@ -2,6 +2,7 @@ import type { TestProject } from 'vitest/node'
 import { startClickHouse, startKafka, startPostgres, startRedis, startTogether } from './containers.ts'
 import { dockerAnswers } from './needs-containers.ts'
 import { makeTemplate } from './template-database.ts'
+import { removeAbandonedContainers } from './test-run.ts'
 
 /** Starts the servers that integration tests share, once per run. Without Docker these tests are skipped. */
 export const setup = async (project: TestProject): Promise<(() => Promise<void>) | undefined> => {
@@ -15,6 +16,7 @@ export const setup = async (project: TestProject): Promise<(() => Promise<void>)
   }
   // The containers are stopped below, and the image of Testcontainers' reaper may not be available.
   process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true'
+  removeAbandonedContainers()
   const [postgres, redis, kafka, clickhouse] = await startTogether(
     startPostgres(),
     startRedis(),

@@ -34,8 +34,9 @@ const outputOf = (
   { leftOut = [], hasChromium = true, project = 'integration' }: Run = {},
 ): { all: string; beforeLast: string | undefined; last: string | undefined } => {
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
-  // The reporter of this run counts in another file.
+  // The reporter of this run counts in another file, and owns its containers.
   vi.stubEnv('TEST_COUNTS_FILE', undefined)
+  vi.stubEnv('TEST_RUN_PID', undefined)
   vi.stubEnv('TEST_PROJECT', project)
   try {
     const reporter = new SummaryReporter({ leftOut, hasChromium })

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Reporter, TestCase, TestModule, Vitest } from 'vitest/node'
 import { countInto, readCounts, usedCpuMs } from './run-counts.ts'
+import { ownContainers, removeOwnContainers } from './test-run.ts'
 import { readTimings, type TestTimings, TIMINGS_FILE } from './test-timings.ts'
 
 /** Time in ms after the longest timeout of the running tests, without any result, after which a run counts as hung. */
@@ -46,6 +47,7 @@ export default class SummaryReporter implements Reporter {
     this.#vitest = vitest
     // Before the first worker starts.
     countInto(this.#countsFile)
+    ownContainers()
     // A run of CI that takes too long is ended by a signal, and has to say how far it came.
     process.once('SIGTERM', this.#onTerminate)
   }
@@ -153,6 +155,7 @@ export default class SummaryReporter implements Reporter {
     this.#printTimes(modules.filter((module) => !this.#atWork.has(module.id)))
     process.stdout.write(`${why} At work: ${places.join(', ')}\n`)
     summarise(modules, this.#atWork.size)
+    removeOwnContainers()
     process.exit(1)
   }
 }
