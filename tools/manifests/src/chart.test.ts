@@ -5,7 +5,16 @@ import { serviceNames } from '@waymark/database'
 import { Ajv } from 'ajv'
 import { describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
-import { bundledObjects, CHART, CHART_BASE, CHART_BUNDLED, hasHelm, helm, renderChart } from './helm.ts'
+import {
+  bundledObjects,
+  CHART,
+  CHART_BASE,
+  CHART_BUNDLED,
+  hasHelm,
+  helm,
+  renderChart,
+  renderChartAnew,
+} from './helm.ts'
 import { schemaProblems, unknownFields } from './models.ts'
 import { findKustomize, type KubernetesObject, objectsIn, render } from './render.ts'
 import { restrictedProblems, workloadsOf } from './workloads.ts'
@@ -458,7 +467,7 @@ describe.skipIf(!withHelm)('the values of the Helm chart', () => {
 
   it('restart pods and rename the Jobs when the configuration changes', () => {
     const [before, same, after] = ['info', 'info', 'warn'].map((LOG_LEVEL) =>
-      renderChart({ config: { LOG_LEVEL } }),
+      renderChartAnew({ config: { LOG_LEVEL } }),
     ) as [readonly KubernetesObject[], readonly KubernetesObject[], readonly KubernetesObject[]]
     const template = (rendered: readonly KubernetesObject[]) =>
       (find(rendered, 'Deployment', 'email-consumer').spec as { template: object }).template

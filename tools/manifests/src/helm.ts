@@ -42,5 +42,15 @@ export const helm = (command: readonly string[], values: object = {}): string =>
   })
 
 /** The objects that `helm install` would create. @throws with helm's message when it refuses the values */
-export const renderChart = (values: object = {}): readonly KubernetesObject[] =>
+export const renderChartAnew = (values: object = {}): readonly KubernetesObject[] =>
   objectsIn(helm(['template', 'waymark', CHART, '--namespace', 'waymark'], values))
+
+const rendered = new Map<string, readonly KubernetesObject[]>()
+
+/** Does the same once in a process for the same values. */
+export const renderChart = (values: object = {}): readonly KubernetesObject[] => {
+  const key = JSON.stringify(values)
+  const objects = rendered.get(key) ?? renderChartAnew(values)
+  rendered.set(key, objects)
+  return objects
+}
