@@ -1,6 +1,6 @@
 # Parts of a run of CI, their durations, and the limit of the whole. Sourced by .ci/run.
 
-readonly limit_seconds=${CI_LIMIT_SECONDS:-5000}
+readonly limit_seconds=${CI_LIMIT_SECONDS:-3600}
 state="$(mktemp -d)"
 readonly state
 readonly test_output=$state/test-output
