@@ -109,12 +109,14 @@ export type AxeScope = {
   within?: string
   /** A selector of what is not checked. */
   without?: string
+  /** The rows of each table that are checked. Default: all. */
+  rows?: number
 }
 
 /** Fails when axe finds a violation of WCAG 2.2 AA on the page. */
 export const expectAccessible = async (
   page: Page,
-  { only, within = 'html', without }: AxeScope = {},
+  { only, within = 'html', without, rows = Infinity }: AxeScope = {},
 ): Promise<void> => {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE)
   const options = {
@@ -124,7 +126,17 @@ export const expectAccessible = async (
   }
   const context = { include: [[within]], exclude: without === undefined ? [] : [[without]] }
   const { violations } = await page.evaluate<AxeRun>(
-    `axe.run(${JSON.stringify(context)}, ${JSON.stringify(options)})`,
+    `(async () => {
+      const further = new CSSStyleSheet()
+      if (${rows} < Infinity) further.insertRule('tbody tr:nth-child(n + ${rows + 1}) { display: none !important }')
+      const before = document.adoptedStyleSheets
+      document.adoptedStyleSheets = [...before, further]
+      try {
+        return await axe.run(${JSON.stringify(context)}, ${JSON.stringify(options)})
+      } finally {
+        document.adoptedStyleSheets = before
+      }
+    })()`,
   )
   const found = violations.map(
     ({ id, nodes }) => `${page.url()}: ${id} ${nodes[0]?.html} ${nodes[0]?.failureSummary}`,

@@ -4,7 +4,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { eventually, extent, startStandalone } from '@waymark/testing'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   type AxeScope,
@@ -21,16 +21,18 @@ import {
 } from './console-browser.ts'
 
 const run = promisify(execFile)
+/** The cookies and the local storage of a browser. */
+type StorageState = Awaited<ReturnType<BrowserContext['storageState']>>
 const PICTURES = path.resolve(import.meta.dirname, '../../../docs/images/console')
 const WIDTHS = { phone: 320, tablet: 1024, desktop: 1440 }
 /** Otherwise light on a desktop and dark on a phone. */
 const BOTH_THEMES_AT_ALL_WIDTHS = extent(false, true)
-/** The navigation is the same on every page, so it is checked on Home. */
-const AFTER_HOME = extent<AxeScope>({ without: 'aside' }, {})
+/** The navigation is the same on every page, so it is checked on Home. Further rows of a table look like the first ones. */
+const AFTER_HOME = extent<AxeScope>({ without: 'aside', rows: 10 }, {})
 /** On a phone, pages have the same elements as on a desktop, except for the menu button of the navigation. */
 const ON_A_PHONE = extent<AxeScope>({ ...AFTER_HOME, only: 'appearance' }, {})
 /** The page behind a dialog is checked without it, and once with it. */
-const DIALOG = extent<AxeScope>({ within: '[role=dialog]' }, {})
+const DIALOG = extent<AxeScope>({ within: '[role=dialog]', rows: 10 }, {})
 const DIALOG_ON_A_PHONE = extent<AxeScope>({ ...DIALOG, only: 'appearance' }, {})
 /** Empty pages have the colors of the others. */
 const EMPTY_IN_BOTH_THEMES = extent(false, true)
@@ -223,15 +225,21 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     return (await response.json()) as { id: string; token: string }
   }
 
-  /** A browser with a signed-in user, and its errors. */
-  const signIn = async ({ email, password }: { email: string; password: string }) => {
+  const openPage = async (storageState?: StorageState) => {
     const context = await browser.newContext({
       locale: 'en-GB',
       timezoneId: 'Europe/Berlin',
       reducedMotion: 'reduce',
+      ...(storageState && { storageState }),
     })
     const page = await context.newPage()
-    const failures = collectFailures(page)
+    return { page, failures: collectFailures(page), context }
+  }
+
+  /** A page for a signed-in user, and its errors. */
+  const signIn = async ({ email, password }: { email: string; password: string }) => {
+    const opened = await openPage()
+    const { page, failures } = opened
     await page.goto(`${baseUrl}/console/`)
     await page.getByLabel('Email').fill(email)
     await page.getByLabel('Password').fill(password)
@@ -239,7 +247,16 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
     // The request for the current account was answered with 401 before the sign-in.
     failures.length = 0
-    return { page, failures, context }
+    return opened
+  }
+
+  let owner: StorageState | undefined
+  /** A page for the owner, who has signed in once. */
+  const openAsOwner = async () => {
+    if (owner) return openPage(owner)
+    const opened = await signIn(waymark)
+    owner = await opened.context.storageState()
+    return opened
   }
 
   const open = async (page: Page, place: string) => {
@@ -263,6 +280,15 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     if (pathOf(page.url()) === pathOf(url))
       await navigate(page, `${baseUrl}/console/p/${waymark.projectId}/settings/account`)
     await navigate(page, url)
+  }
+
+  /** URLs in an order in which rarely two of the same page follow each other, which `visit` would leave in between. */
+  const byTurns = <T extends readonly [name: string, place: string]>(urls: readonly T[]): T[] => {
+    const pages = Map.groupBy(urls, ([, place]) => place.split('?')[0])
+    const rounds = Math.max(...[...pages.values()].map(({ length }) => length))
+    return Array.from({ length: rounds }, (_, n) =>
+      [...pages.values()].flatMap((of) => of.slice(n, n + 1)),
+    ).flat()
   }
 
   /** Opens a dialog by its URL, as a link does. */
@@ -291,7 +317,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   }
 
   it('is accessible, whole and without errors with the demo data', async () => {
-    const { page, failures, context } = await signIn(waymark)
+    const { page, failures, context } = await openAsOwner()
     const project = await enter(page, waymark.projectId)
     const scrolling: string[] = []
     for (const [name, place] of places) {
@@ -317,7 +343,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   }, 300_000)
 
   it('moves nothing on Home while it loads, on a phone', async () => {
-    const { page, failures, context } = await signIn(waymark)
+    const { page, failures, context } = await openAsOwner()
     await page.setViewportSize({ width: 390, height: 844 })
     await page.addInitScript(`
       globalThis.shifts = []
@@ -369,7 +395,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   })
 
   it('shows revenue as money of its currency', async () => {
-    const { page, failures, context } = await signIn(waymark)
+    const { page, failures, context } = await openAsOwner()
+    const project = await enter(page, waymark.projectId)
     const dashboard = places.find(([name]) => name === 'dashboard')?.[1] ?? ''
     const main = page.getByRole('main')
     for (const [place, shown] of [
@@ -378,7 +405,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       [dashboard, main.getByRole('listitem').filter({ hasText: 'Revenue by campaign' })],
       ['/decisions/demo-sale-banner', main.getByRole('table', { name: 'Results of Revenue' })],
     ] as const) {
-      await open(page, place)
+      await navigate(page, `${project}${place}`)
       await expect.poll(() => shown.innerText(), { message: place }).toMatch(/€\d[\d,]*\.\d\d/)
     }
     expect(failures).toEqual([])
@@ -386,7 +413,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   })
 
   it('opens every dialog by its URL, accessible and whole', async () => {
-    const { page, failures, context } = await signIn(waymark)
+    const { page, failures, context } = await openAsOwner()
     const project = await enter(page, waymark.projectId)
     for (const [index, place] of dialogs.entries()) {
       await openDialog(page, `${project}${place}`)
@@ -404,31 +431,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     await context.close()
   }, 300_000)
 
-  it('is accessible, whole and without errors in a project that holds nothing', async () => {
-    const { page, failures, context } = await signIn(waymark)
-    const created = await context.request.post(`${baseUrl}/api/projects`, {
-      headers: { Origin: baseUrl },
-      data: { name: 'Empty' },
-    })
-    const { id } = (await created.json()) as { id: string }
-    const project = await enter(page, id)
-    // Empty pages differ from those above by little.
-    for (const [, place] of PLACES) {
-      await navigate(page, `${project}${place}`)
-      await expectFitting(page, WIDTHS.desktop)
-      await expectAccessible(page, AFTER_HOME)
-      await expectFitting(page, WIDTHS.phone)
-      if (!EMPTY_IN_BOTH_THEMES) continue
-      await setTheme(page, 'dark')
-      await expectAccessible(page, { ...AFTER_HOME, only: 'appearance' })
-      await setTheme(page, 'light')
-    }
-    expect(failures).toEqual([])
-    await context.close()
-  }, 300_000)
-
-  it('shows in empty lists commands that create what is missing', async () => {
-    const { page, failures, context } = await signIn(waymark)
+  it('is accessible, whole and without errors in a project that holds nothing, with commands that create what is missing', async () => {
+    const { page, failures, context } = await openAsOwner()
     const create = async (path: string, data: object) => {
       const created = await context.request.post(`${baseUrl}/api/projects${path}`, {
         headers: { Origin: baseUrl },
@@ -437,29 +441,40 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       expect(created.status()).toBe(201)
       return (await created.json()) as { id: string; key: string }
     }
-    const { id } = await create('', { name: 'By API' })
+    const { id } = await create('', { name: 'Empty' })
+    const project = await enter(page, id)
+    const commands: string[] = []
+    // Empty pages differ from those above by little.
+    for (const [name, place] of PLACES) {
+      await navigate(page, `${project}${place}`)
+      await expectFitting(page, WIDTHS.desktop)
+      await expectAccessible(page, AFTER_HOME)
+      await expectFitting(page, WIDTHS.phone)
+      if (CREATED_BY_COMMAND.has(name)) {
+        const command = await page.getByRole('region', { name: /^Command that/ }).innerText()
+        expect({ name, command }).toEqual({ name, command: expect.stringContaining('<key with the scope') })
+        commands.push(command)
+      }
+      if (!EMPTY_IN_BOTH_THEMES) continue
+      await setTheme(page, 'dark')
+      await expectAccessible(page, { ...AFTER_HOME, only: 'appearance' })
+      await setTheme(page, 'light')
+    }
+    expect(commands).toHaveLength(CREATED_BY_COMMAND.size)
     const keyWith = async (scope: string) =>
       (await create(`/${id}/api-keys`, { name: scope, kind: 'sec', scopes: [scope] })).key
     const keys = new Map([
       ['manage:write', await keyWith('manage:write')],
       ['manage:admin', await keyWith('manage:admin')],
     ])
-    const project = await enter(page, id)
-    const commands: string[] = []
-    for (const [name, place] of PLACES.filter(([one]) => CREATED_BY_COMMAND.has(one))) {
-      await navigate(page, `${project}${place}`)
-      const command = await page.getByRole('region', { name: /^Command that/ }).innerText()
-      expect({ name, command }).toEqual({ name, command: expect.stringContaining('<key with the scope') })
-      commands.push(command.replace(/<key with the scope (.+?)>/, (_, scope) => keys.get(scope) ?? ''))
-    }
-    expect(commands).toHaveLength(CREATED_BY_COMMAND.size)
     for (const command of commands) {
-      const { stdout } = await run('bash', ['-c', `${command} -s -w '\n%{http_code}'`])
+      const withKey = command.replace(/<key with the scope (.+?)>/, (_, scope) => keys.get(scope) ?? '')
+      const { stdout } = await run('bash', ['-c', `${withKey} -s -w '\n%{http_code}'`])
       expect(stdout).toMatch(/\n201$/)
     }
     expect(failures).toEqual([])
     await context.close()
-  })
+  }, 300_000)
 
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const { page, failures, context } = await signIn(await addMember('viewer'))
@@ -467,36 +482,28 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       /^(Create|New|Edit|Save|Archive|Assign|Pause|Turn off|Restore|Schedule a|Cancel|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send|Verify|Check)\b/
     // Editing a query changes no data, and everyone may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
+    const isForm = (place: string) =>
+      /[?&](new|open|edit|rename|add)=/.test(place) &&
+      !/account|open=(curl|export|cart|new-project)/.test(place)
+    const restricted = /^.(settings.(webhooks|keys|members|audit)|email.senders)/
+    const forms = dialogs.filter(isForm)
+    expect(forms.length).toBeGreaterThan(15)
+    expect(places.filter(([, place]) => restricted.test(place))).toHaveLength(6)
     const project = await enter(page, waymark.projectId)
-    for (const [name, place] of places.filter(([one]) => !own.test(one))) {
+    const main = page.getByRole('main')
+    for (const [name, place] of byTurns([...places, ...forms.map((form) => ['form', form] as const)])) {
       await visit(page, `${project}${place}`)
-      const offered = await page
-        .getByRole('main')
-        .getByRole('button', { name: changes, disabled: false })
-        .allInnerTexts()
+      if (name === 'form') {
+        expect({ place, dialogs: await page.getByRole('dialog').count() }).toEqual({ place, dialogs: 0 })
+        continue
+      }
+      if (name === 'home') await page.getByText('This project holds demo data').waitFor()
+      if (restricted.test(place)) await main.getByText(/admin/i).first().waitFor()
+      if (own.test(name)) continue
+      const offered = await main.getByRole('button', { name: changes, disabled: false }).allInnerTexts()
       // Everyone may pause the list of events.
       const changing = offered.filter((label) => !(name === 'live' && label === 'Pause'))
       expect({ name, changing }).toEqual({ name, changing: [] })
-    }
-    const forms = dialogs.filter(
-      (one) =>
-        /[?&](new|open|edit|rename|add)=/.test(one) &&
-        !/account|open=(curl|export|cart|new-project)/.test(one),
-    )
-    expect(forms.length).toBeGreaterThan(15)
-    for (const place of forms) {
-      await visit(page, `${project}${place}`)
-      expect({ place, dialogs: await page.getByRole('dialog').count() }).toEqual({ place, dialogs: 0 })
-    }
-    await open(page, '')
-    await page.getByText('This project holds demo data').waitFor()
-    const restricted = places.filter(([, place]) =>
-      /^.(settings.(webhooks|keys|members|audit)|email.senders)/.test(place),
-    )
-    expect(restricted).toHaveLength(6)
-    for (const [, place] of restricted) {
-      await visit(page, `${project}${place}`)
-      await page.getByRole('main').getByText(/admin/i).first().waitFor()
     }
     expect(failures).toEqual([])
 
@@ -527,7 +534,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     const forms = dialogs.filter((one) => /[?&](new|open|edit|provider)=/.test(one))
     expect(forms.filter((one) => ofAdmins.test(one)).length).toBeGreaterThan(7)
     const project = await enter(page, waymark.projectId)
-    for (const place of forms) {
+    for (const [, place] of byTurns(forms.map((form) => ['form', form] as const))) {
       if (ofAdmins.test(place)) {
         await visit(page, `${project}${place}`)
         expect({ place, dialogs: await page.getByRole('dialog').count() }).toEqual({ place, dialogs: 0 })
@@ -579,7 +586,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     async () => {
       await rm(PICTURES, { recursive: true, force: true })
       await mkdir(PICTURES, { recursive: true })
-      const { page, context } = await signIn(waymark)
+      const { page, context } = await openAsOwner()
       await page.setViewportSize({ width: 1280, height: 800 })
       const take = (name: string) => page.screenshot({ path: path.join(PICTURES, `${name}.png`) })
       for (const [name, place] of places.filter(([one]) => PICTURED.has(one))) {
@@ -598,7 +605,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   )
 
   it('loses its demo data by one button, and keeps what was added', async () => {
-    const { page, failures, context } = await signIn(waymark)
+    const { page, failures, context } = await openAsOwner()
     const { id } = await post('links', { destination: 'https://shop.example/own', code: 'my-own' })
     await open(page, '')
     const banner = page.getByRole('region', { name: 'Demo data' })
