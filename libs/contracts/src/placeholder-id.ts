@@ -47,6 +47,8 @@ export const PLACEHOLDER_IDS = [
 ] as const
 
 const MAX_LENGTH = 64
+/** Most ids: plain characters and a digit other than 0, which no placeholder of plain characters has. */
+const ORDINARY = /^[a-z0_.@+-]*[1-9][\w.@+-]*$/i
 /** White space, invisible characters, quotes, brackets and what ends a sentence, as in `(null)`, `<nil>` and `null;`. */
 const AROUND =
   /^[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}\ufffd"'`‚„()<>[\]{}]+|[\s\p{Cc}\p{Cf}\p{Pi}\p{Pf}\ufffd"'`‚„()<>[\]{}.,;:!]+$/gu
@@ -77,7 +79,8 @@ const KNOWN: ReadonlySet<string> = new Set(PLACEHOLDER_IDS.map(fold))
  */
 export const isPlaceholderId = (id: string): boolean => {
   const trimmed = id.trim()
-  if (trimmed.length > MAX_LENGTH) return false
+  // The checks below would take much of the time of a large request.
+  if (trimmed.length > MAX_LENGTH || ORDINARY.test(trimmed)) return false
   const decoded = trimmed.includes('%') ? decode(trimmed) : trimmed
   const text = BEYOND_ASCII.test(decoded) ? decoded.normalize('NFKC') : decoded
   const bare = text.replace(AROUND, '').replace(CAST, '')
