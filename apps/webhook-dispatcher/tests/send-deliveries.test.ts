@@ -169,7 +169,9 @@ describe.skipIf(!services)('sending to webhooks', () => {
     await harness.openSender().send()
     expect(await harness.rows(id)).toMatchObject([{ status: 'delivered', attempts: 2, error: null }])
     expect(await harness.webhook(id)).toMatchObject({ failures: 0, failing_since: null })
-    expect(ids()).toEqual([deliveryId, deliveryId])
+    // An attempt that is given up after 0.3 s may not have reached the endpoint.
+    if (answer === hang) expect(new Set(ids())).toEqual(new Set([deliveryId]))
+    else expect(ids()).toEqual([deliveryId, deliveryId])
   })
 
   it('accepts answers that come after those of later requests', async () => {
@@ -396,7 +398,13 @@ describe.skipIf(!services)('sending to webhooks', () => {
   it(`delays no endpoint because of a failing one with ${WAITING} waiting deliveries`, async () => {
     // As when a first burst arrives: the planner expects few deliveries.
     await harness.db.pool.query('ANALYZE webhook.deliveries')
-    const dead = await endpoint(hang)
+    // It hangs until the others have got everything, and then breaks every connection.
+    const hanging: ServerResponse[] = []
+    let breaks = false
+    const dead = await endpoint((response, received) => {
+      if (breaks) return reset(response, received)
+      hanging.push(response)
+    })
     const healthy = await endpoint()
     // In portions, because a busy machine takes longer for all of them than a statement may.
     for (let portion = 0; portion < WAITING / 10_000; portion++)
@@ -408,14 +416,12 @@ describe.skipIf(!services)('sending to webhooks', () => {
       )
     await harness.enqueue(healthy.id, withoutPerson(500))
     const stopping = new AbortController()
-    const running = harness
-      .openSender({ timeoutMs: 1_000, firstBlockMs: DAY_MS, longestBlockMs: DAY_MS })
-      .run(stopping.signal)
-    // The waiting deliveries of the dead one would take hours. A busy machine may answer one of the healthy one later than
-    // the sender waits, which then sends it again.
-    await eventually('the healthy one has got everything', () => new Set(healthy.ids()).size === 500)
-    await eventually('the dead one is blocked', async () => (await harness.webhook(dead.id))?.blocked_until)
+    const running = harness.openSender({ firstBlockMs: DAY_MS, longestBlockMs: DAY_MS }).run(stopping.signal)
     await eventually('all of the healthy one is delivered', () => isDone(healthy.id))
+    expect(healthy.received).toHaveLength(500)
+    breaks = true
+    for (const response of hanging) response.socket?.resetAndDestroy()
+    await eventually('the dead one is blocked', async () => (await harness.webhook(dead.id))?.blocked_until)
     stopping.abort()
     await running
     // Each failure before the one that blocks frees a connection.
