@@ -14,15 +14,15 @@ const ignore = () => {}
 const send = createSendDeliveries({
   db,
   queue,
-  transport: createSmtpTransport({ url: SMTP_URL, timeoutMs: 30_000 }),
-  messages: createMessageRenderer(),
+  transport: createSmtpTransport({ url: SMTP_URL, timeoutMs: 60_000 }),
+  // A message that is not rendered in time is given up.
+  messages: createMessageRenderer({ deadlineMs: 60_000 }),
   connections: 5,
   from: 'shop@sender.example',
   publicUrl: 'https://mail.example',
   isAllowedSender: async () => true,
   hourlyLimit: createHourlyLimit(db.pool, { perHour: 1_000_000, now: Date.now }),
   secret: 'a secret of thirty-two characters',
-  // A busy machine may not render a message in time.
   retry: { firstMs: 100, longestMs: 100, giveUpAfterMs: 600_000 },
   log: { debug: ignore, info: ignore, warn: ignore, error: ignore },
   now: Date.now,
