@@ -98,6 +98,8 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
   const optionsFor = (more: Record<string, string>) => ({
     ...kafkaOptions(readConfig(kafkaConfig, { ...env, ...more })),
     clientId: 'test',
+    // So long that a busy broker does not reach it.
+    publishDeadlineMs: 60_000,
   })
 
   it.for(['plain', 'scram-sha-256', 'scram-sha-512'])('delivers records with %s', async (mechanism) => {
@@ -118,7 +120,8 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
     const record = anIngestRecord()
     await bus.publish(ingestRecords, [{ key: 'key', value: record }])
     await eventually('the record arrives', () => received.length > 0)
-    expect(received).toEqual([record])
+    // A record may be written or delivered twice.
+    for (const one of received) expect(one).toEqual(record)
     await consumer.stop()
     await bus.close()
   })
