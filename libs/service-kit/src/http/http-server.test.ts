@@ -88,6 +88,8 @@ describe('a draining server', () => {
   it('answers on new and kept connections, and closes each after its response', async () => {
     const server = await listen((_req, res) => void res.end('answer'), 0)
     expect(await ask(server.port)).toBe('answer')
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
     const stopped = server.stop({ drainMs: 1_000 })
     const kept = request({ port: server.port, agent }).end()
     const [answer] = await once(kept, 'response')
@@ -97,6 +99,7 @@ describe('a draining server', () => {
     const fresh = await fetch(`http://127.0.0.1:${server.port}`)
     expect(await fresh.text()).toBe('answer')
     expect(fresh.headers.get('connection')).toBe('close')
+    vi.advanceTimersByTime(1_000)
     await stopped
     await expect(fetch(`http://127.0.0.1:${server.port}`)).rejects.toThrow()
   })
@@ -109,8 +112,8 @@ it('reports a port that is in use', async () => {
 })
 
 describe('an invalid request', () => {
-  const patience = { headersMs: 60_000, requestMs: 60_000, restMs: 200 }
-  const impatience = { headersMs: 100, requestMs: 200, restMs: 200 }
+  const patience = { headersMs: 60_000, requestMs: 60_000, restMs: 60_000 }
+  const impatience = { headersMs: 100, requestMs: 200, restMs: 60_000 }
   const handler: RequestListener = (req, res) => {
     if (req.url === '/early') return void res.end('answer')
     req.resume()
@@ -159,14 +162,16 @@ describe('an invalid request', () => {
   })
 
   it('closes a connection whose client continues to send after the response', async () => {
-    const { head, body } = await answerTo('POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab')
+    const brief = await listen(handler, 0, '127.0.0.1', { ...patience, restMs: 200 })
+    onTestFinished(() => brief.stop())
+    const early = 'POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab'
+    const { head, body } = await answerTo(early, brief)
     expect(head).toMatch(/^HTTP\/1.1 200 /)
     expect(body).toBe('answer')
   })
 
   it('answers a proxy, which closes its connections, before it has sent a large request', async () => {
-    const patient = await listen(handler, 0, '127.0.0.1', { ...patience, restMs: 30_000 })
-    const connection = connect({ port: patient.port, allowHalfOpen: true })
+    const connection = connect({ port: server.port, allowHalfOpen: true })
     connection.write(
       'POST /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 8000000\r\n\r\n',
     )
@@ -174,7 +179,6 @@ describe('an invalid request', () => {
     expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
     connection.end(Buffer.alloc(8_000_000))
     await expect(once(connection, 'close')).resolves.toEqual([false])
-    await patient.stop()
   })
 
   it('keeps a connection whose client sends the rest in time', async () => {

@@ -9,7 +9,6 @@ import {
 } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Express } from 'express'
 import { requestIdOf, useTargetAsPath } from './request.ts'
 
@@ -133,7 +132,8 @@ export const listen = async (
     stop: async ({ drainMs = 0 } = {}) => {
       stopping = true
       for (const inFlight of connections.values()) for (const res of inFlight) closeAfter(res)
-      if (drainMs > 0) await sleep(drainMs)
+      // The global timer, which tests can advance.
+      if (drainMs > 0) await new Promise((resolve) => setTimeout(resolve, drainMs))
       const closed = once(server, 'close')
       server.close()
       // Node.js waits for connections without any request.
