@@ -1,7 +1,14 @@
 import path from 'node:path'
 import { openDatabase } from '@waymark/database'
 import { DEFAULT_ALPHABET } from '@waymark/domain/coupon'
-import { createMemoryLog, createTestDatabase, eventually, services, startProcess } from '@waymark/testing'
+import {
+  createMemoryLog,
+  createTestDatabase,
+  eventually,
+  services,
+  startProcess,
+  untilDisconnected,
+} from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createGenerateCodes } from '../src/generate-codes.ts'
 import { createPool, createProject } from './pools.ts'
@@ -49,6 +56,8 @@ describe.skipIf(!services)('generating codes', () => {
     const first = startWorker()
     await eventually('it is under way', async () => (await poolOf(id)).generated > 0)
     await first.kill()
+    // The server may still commit what it got before.
+    await untilDisconnected(db.pool, 'worker')
     const half = await poolOf(id)
     expect(half).toMatchObject({ status: 'generating' })
     expect(half.generated).toBeLessThan(size)
