@@ -114,7 +114,7 @@ describe.skipIf(!services)('migrations', () => {
   })
 
   it('leave nothing behind when the connection breaks, and are applied by the next run', async () => {
-    await write('1_slow', 'CREATE TABLE a (id INT);\nSELECT pg_sleep(30);')
+    await write('1_slow', 'CREATE TABLE a (id INT);\nSELECT pg_sleep(600);')
     const cut = migrate(database.url, { directory })
     const isCut = expect(cut).rejects.toThrow(/terminat/)
     await expect

@@ -184,7 +184,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
         url: url.href,
         tls: { ca: trusted },
         database: 'default',
-        queryTimeoutMs: 5_000,
+        queryTimeoutMs: 60_000,
         queryMemoryBytes: 512 * 1024 * 1024,
       })
       onTestFinished(() => store.close())
