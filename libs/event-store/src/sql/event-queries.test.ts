@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { duckdbDialect } from '../duckdb/dialect.ts'
 import { readEvents } from './event-queries.ts'
 
@@ -19,6 +19,8 @@ const statementsFor = async (ms: number): Promise<number> => {
 }
 
 describe('events that are searched for by ranges of receipt', () => {
+  afterEach(() => void vi.restoreAllMocks())
+
   it('take few statements, also when these are slow', async () => {
     expect(await statementsFor(1)).toBeLessThan(10)
     expect(await statementsFor(400)).toBeLessThan(35)
