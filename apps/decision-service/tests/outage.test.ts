@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { exposures, topics } from '@waymark/contracts/topics'
-import { migrate, openDatabase } from '@waymark/database'
+import { openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
 import { applyIdentify, resolveProfiles } from '@waymark/pipeline'
 import { ensureDemoProject } from '@waymark/project-config'
@@ -13,22 +13,21 @@ import {
 } from '@waymark/service-kit'
 import {
   createMemoryLog,
+  createTestDatabase,
   eventually,
   pauseServer,
+  requireServices,
   services,
   startKafka,
-  startPostgres,
-  startRedis,
-  startTogether,
+  startTcpProxy,
+  type TcpProxy,
 } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDecisionService } from '../src/app.ts'
 
-type Server = Awaited<ReturnType<typeof startPostgres>>['container']
 type Answer = { decisions: { variant: string; reason: string }[]; degraded?: true }
 
 describe.skipIf(!services)('decisions while a store is unavailable', () => {
-  const servers: Server[] = []
   const stops: (() => Promise<unknown>)[] = []
   let platform: CorePlatform
   /** Starts the service with caches of its own, and returns its platform and port. */
@@ -36,17 +35,35 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
   let port: number
   let apiKey: string
   let projectId: string
-  let postgres: Server
-  let redis: Server
-  let kafka: Server
+  let postgres: TcpProxy
+  let redis: TcpProxy
+  let kafka: Awaited<ReturnType<typeof startKafka>>['container']
+
+  /** A proxy before a server, and the server's URL by it. */
+  const openProxy = async (url: string): Promise<{ proxy: TcpProxy; url: string }> => {
+    const proxy = await startTcpProxy(url)
+    stops.push(() => proxy.stop())
+    return {
+      proxy,
+      url: Object.assign(new URL(url), { hostname: 'localhost', port: `${proxy.port}` }).href,
+    }
+  }
+  /** Lets a server answer nothing. Returns the function that ends this. */
+  const freeze = (proxy: TcpProxy): (() => Promise<void>) => {
+    proxy.freeze()
+    return () => proxy.restore()
+  }
 
   beforeAll(async () => {
-    const [pg, cache, broker] = await startTogether(startPostgres(), startRedis(), startKafka())
-    postgres = pg.container
-    redis = cache.container
+    const database = await createTestDatabase()
+    stops.push(() => database.drop())
+    const [pg, cache] = [await openProxy(database.url), await openProxy(requireServices().redisUrl)]
+    postgres = pg.proxy
+    redis = cache.proxy
+    // A broker advertises its address, so the shared one cannot be reached through a proxy.
+    const broker = await startKafka()
     kafka = broker.container
-    servers.push(postgres, redis, kafka)
-    await migrate(pg.url)
+    stops.push(() => kafka.stop({ timeout: 0 }))
     const db = openDatabase({ url: pg.url, poolSize: 2, applicationName: 'test', onError: () => {} })
     ;({ apiKey, projectId } = await ensureDemoProject(db))
     await db.close()
@@ -64,6 +81,7 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
     const config = readConfig(platformConfig, {
       DATABASE_URL: pg.url,
       REDIS_URL: cache.url,
+      REDIS_KEY_PREFIX: `${randomUUID()}.`,
       KAFKA_BROKERS: broker.brokers.join(','),
       LIMIT_DECIDE_PER_MINUTE: '100000',
     })
@@ -76,7 +94,6 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
   })
   afterAll(async () => {
     for (const stop of stops) await stop().catch(() => {})
-    await Promise.all(servers.map((server) => server.stop({ timeout: 0 }).catch(() => {})))
   })
 
   const decide = async (person: object, keys?: string[], at = port): Promise<Answer> => {
@@ -148,7 +165,7 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
     await addDecision('capped', { frequencyCap: { count: 2, windowSeconds: 600 } })
     const isWhole = async () => !('degraded' in (await decide({ visitorId: randomUUID() }, ['capped'])))
     await eventually('nothing is missing', isWhole)
-    const goOn = await pauseServer(redis)
+    const goOn = freeze(redis)
     try {
       const another = randomUUID()
       const reasons: string[] = []
@@ -170,7 +187,7 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
       (await decide({ visitorId: 'x' }, ['killed'], at)).decisions[0]?.reason
     // A busy machine may return degraded answers.
     for (const at of ports) await eventually('it is decided', async () => (await reasonAt(at)) === 'SPLIT')
-    const goOn = await pauseServer(redis)
+    const goOn = freeze(redis)
     try {
       // What the pause of the management API writes.
       const { prisma } = platform.db
@@ -210,7 +227,7 @@ describe.skipIf(!services)('decisions while a store is unavailable', () => {
   it('decides without PostgreSQL with unchanged variants, and reports it', async () => {
     await addDecision('kept')
     const { userId, variant } = await someoneWhoLoggedIn('kept')
-    const goOn = await pauseServer(postgres)
+    const goOn = freeze(postgres)
     try {
       const known = await eventually('what was read is too old', async () => {
         const answer = await decide({ userId }, ['kept'])

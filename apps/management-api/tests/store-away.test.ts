@@ -1,20 +1,20 @@
-import { migrate } from '@waymark/database'
 import { generateApiKey } from '@waymark/domain/key'
-import { services, startPostgres } from '@waymark/testing'
+import { createTestDatabase, services, startTcpProxy } from '@waymark/testing'
 import { describe, expect, it } from 'vitest'
 import { PASSWORD, startManagement } from './start-management.ts'
 
 describe.skipIf(!services)('the management API without PostgreSQL', () => {
   it('answers 503 with a retry time', async () => {
-    const { container, url } = await startPostgres()
-    await migrate(url)
+    const database = await createTestDatabase()
+    const proxy = await startTcpProxy(database.url)
+    const url = Object.assign(new URL(database.url), { hostname: 'localhost', port: `${proxy.port}` }).href
     const management = await startManagement({
       database: { url, drop: async () => {} },
       repeats503: false,
     })
     const browser = await management.register()
     const projectId = browser.account.projects[0]?.id
-    await container.stop({ timeout: 0 })
+    await proxy.cut()
     try {
       const credentials = { email: browser.account.user.email, password: PASSWORD }
       const answers = await Promise.all([
@@ -37,6 +37,8 @@ describe.skipIf(!services)('the management API without PostgreSQL', () => {
       expect((await fetch(`${management.url}/readyz`)).status).toBe(200)
     } finally {
       await management.stop()
+      await proxy.stop()
+      await database.drop()
     }
   })
 })
