@@ -24,7 +24,7 @@ export const CHAOS_TESTS = [
 /** Tests that `npm test` runs with few cases, rounds or kills, and `npm run test:chaos` with many (`extent`). */
 export const EXTENDED_TESTS = [
   'libs/domain/src/experiment/guard.test.ts',
-  'tools/api-tests/tests/{fuzz,foreign-ids}.test.ts',
+  'tools/api-tests/tests/{openapi,fuzz,foreign-ids}.test.ts',
   'tools/end-to-end/tests/{standalone,distributed}.test.ts',
   'apps/console/tests/console-pages.test.ts',
   'apps/decision-service/tests/exposures.test.ts',
