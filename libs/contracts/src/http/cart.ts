@@ -37,7 +37,7 @@ export const CartCode = Type.String({
   minLength: 1,
   maxLength: 200,
   ...NOT_BLANK,
-  description: 'Case, dashes, spaces and invisible characters do not matter.',
+  description: 'Case, dashes, spaces, invisible characters and quotation marks around it do not matter.',
 })
 
 /** Several codes of a request, instead of `code`. */

@@ -111,6 +111,14 @@ describe('a code', () => {
     'ABCD\u034fEFGH',
     'ABCD\u2800EFGH\u3164',
     'ABCDEFGH\r\n',
+    '"ABCD-EFGH"',
+    "'abcdefgh'",
+    ' “ABCD EFGH” ',
+    '„ABCDEFGH“',
+    '«\u00a0ABCDEFGH\u00a0»',
+    '「ＡＢＣＤＥＦＧＨ」',
+    '`ABCDEFGH`',
+    '"“ABCDEFGH”"',
   ])('%j is ABCDEFGH', (typed) => {
     expect(normalizeCode(typed)).toBe('ABCDEFGH')
   })
@@ -147,10 +155,11 @@ describe('a code', () => {
       code: 'SUMMER20ABC',
       display: 'SUMMER 20-AB-C',
     })
+    expect(chosenCode('“ Summer 20 ”')).toEqual({ code: 'SUMMER20', display: 'SUMMER 20' })
     expect(chosenCode('A')).toBeUndefined()
   })
 
-  it.each(['', 'AB', '☃☃☃', 'A\0BC', "A'B;C", 'A'.repeat(65), `${'-'.repeat(300)}ABC`])(
+  it.each(['', 'AB', '☃☃☃', 'A\0BC', "A'B;C", 'AB"C', '"AB"', 'A'.repeat(65), `${'-'.repeat(300)}ABC`])(
     'is not %j',
     (typed) => {
       expect(normalizeCode(typed)).toBeUndefined()

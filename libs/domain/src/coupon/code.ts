@@ -114,16 +114,19 @@ const MAX_CODE_LENGTH = 64
 const DASHES = /[\p{Dash}\u02d7\u2043\u2500\u2501\u2796\u30fc]/u
 const INVISIBLE = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/u
 const BLANKS = /[\p{White_Space}\u2800]/u
+/** Around a code that was copied with its quotation marks, or from Markdown. */
+const QUOTES = /^[\p{Quotation_Mark}`]+|[\p{Quotation_Mark}`]+$/gu
 const IGNORED = new RegExp([DASHES, INVISIBLE, BLANKS].map(({ source }) => source).join('|'), 'gu')
 const USABLE = /^[0-9A-Z_.]{3,64}$/
 const GROUP_LENGTH = 4
 
 /** What is compared of a code or of a part of one, as it was typed, pasted or scanned. */
-const comparable = (text: string): string => text.normalize('NFKC').replace(IGNORED, '').toUpperCase()
+const comparable = (text: string): string =>
+  text.normalize('NFKC').replace(IGNORED, '').replace(QUOTES, '').toUpperCase()
 
 /**
- * Normalizes a code for comparison: upper case, without spaces, dashes of any kind and invisible characters, such as bidi
- * marks, soft hyphens and variation selectors. `undefined` unless it then has 3 to 64 letters A to Z, digits, `_` and `.`.
+ * Normalizes a code for comparison: upper case, without quotation marks around it, spaces, dashes of any kind and invisible
+ * characters, such as bidi marks, soft hyphens and variation selectors. `undefined` unless it then has 3 to 64 letters A to Z, digits, `_` and `.`.
  */
 export const normalizeCode = (text: string): string | undefined => {
   // Truncated first, because clients may send long text.
@@ -132,7 +135,7 @@ export const normalizeCode = (text: string): string | undefined => {
   return USABLE.test(code) ? code : undefined
 }
 
-/** A code that a project has chosen: for comparison, and as it is shown, with plain dashes and spaces. */
+/** A code that a project has chosen: for comparison, and as it is shown, with plain dashes and spaces, without quotes. */
 export const chosenCode = (text: string): { code: string; display: string } | undefined => {
   const code = normalizeCode(text)
   if (code === undefined) return undefined
@@ -141,7 +144,7 @@ export const chosenCode = (text: string): { code: string; display: string } | un
     .replace(new RegExp(INVISIBLE, 'gu'), '')
     .replace(new RegExp(DASHES, 'gu'), '-')
     .replace(new RegExp(`(?:${BLANKS.source})+`, 'gu'), ' ')
-  return { code, display: display.trim().toUpperCase() }
+  return { code, display: display.trim().replace(QUOTES, '').trim().toUpperCase() }
 }
 
 /** Normalizes a prefix of codes, which may be empty. `undefined` when no code can start with it. */
