@@ -26,6 +26,7 @@ const NAMES_WHAT_IS_OWN = [
   'confirmSecondFactor',
   'reauthenticate',
   'acceptInvitation',
+  'testEmailTrigger',
   'startOidcSignIn',
   'linkIdentity',
   'createOidcProvider',

@@ -201,6 +201,13 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     expect(preview.body.html).toContain('<p>Thank you for cheese &amp; wine, Dora.</p>')
     expect(preview.body.text).toContain('Thank you for cheese & wine, Dora.')
 
+    const invited = await manage('POST', 'invitations', { email: 'dora@example.com', role: 'viewer' })
+    const account = { email: 'dora@example.com', password: 'a long way to the cheese', name: 'Dora' }
+    const registered = await call('POST', '/api/auth/register', {
+      ...account,
+      invitationToken: invited.body.token,
+    })
+    expect(registered.status).toBe(201)
     const asked = await manage('POST', `email-triggers/${trigger.id}/test`, {
       to: 'dora@example.com',
       ...sample,

@@ -6,7 +6,7 @@ import {
   testEmailTrigger,
 } from '@waymark/contracts/http/email-triggers'
 import type { Prisma } from '@waymark/database'
-import type { MessageTemplates } from '@waymark/domain/email'
+import { comparableAddress, type MessageTemplates } from '@waymark/domain/email'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { requireAllowed } from '../http/require-allowed.ts'
@@ -66,6 +66,14 @@ export const emailPreviewRoutes = ({
     }
   }
 
+  /** @throws AppError unprocessable unless the address is that of a member, because anyone may be sent anything otherwise */
+  const requireMember = async (projectId: string, to: string): Promise<void> => {
+    if (!isEmailAddress(to)) throw unprocessable('to', 'email', 'must be an email address', to)
+    const user = { email: comparableAddress(to) }
+    if (await db.prisma.projectMember.findFirst({ where: { projectId, user } })) return
+    throw unprocessable('to', 'member', 'must be the address of a member of the project', to)
+  }
+
   return [
     projectRoute(previewEmail, async ({ projectId, body: { subject, html, ...sample } }) => ({
       body: await preview(projectId, { subject, html }, contextOf('event', sample)),
@@ -76,7 +84,7 @@ export const emailPreviewRoutes = ({
     }),
     projectRoute(testEmailTrigger, async ({ projectId, id, body: { to, ...sample } }) => {
       const trigger = await find(projectId, id)
-      if (!isEmailAddress(to)) throw unprocessable('to', 'email', 'must be an email address', to)
+      await requireMember(projectId, to)
       await requireAllowed(rateLimiter, {
         bucket: 'email-test',
         key: projectId,

@@ -86,7 +86,14 @@ const PreviewOfTemplates = Type.Object({ ...templates, ...sample })
 const PreviewOfTrigger = Type.Object(sample)
 const Preview = Type.Object({ subject: Type.String(), html: Type.String(), text: Type.String() })
 
-const TestSend = Type.Object({ to: Type.String({ minLength: 3, maxLength: 254 }), ...sample })
+const TestSend = Type.Object({
+  to: Type.String({
+    minLength: 3,
+    maxLength: 254,
+    description: 'The address of a member of the project.',
+  }),
+  ...sample,
+})
 
 const Stats = Type.Object({
   triggerId: Id,
@@ -197,7 +204,7 @@ export const testEmailTrigger = defineOperation({
   method: 'post',
   path: `${one}/test`,
   tag,
-  summary: 'Send a trigger’s email to yourself',
+  summary: 'Send a trigger’s email to yourself or another member',
   description:
     'At most 10 per minute and project, for a trigger of any status. The subject begins with `[Test]`.',
   access: { by: 'project', role: 'editor' },

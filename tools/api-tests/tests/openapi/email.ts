@@ -22,7 +22,7 @@ import {
 import { createSuppression, deleteSuppression, listSuppressions } from '@waymark/contracts/http/suppressions'
 import { eventually } from '@waymark/testing'
 import { asOwner, type Example, stringIn } from './example.ts'
-import { type Call, REFUSED_ADDRESS, type World } from './world.ts'
+import { type Call, REFUSED_DOMAIN, type World } from './world.ts'
 
 const TESTS_PER_MINUTE = 10
 const LINKS_PER_DAY = 3
@@ -37,9 +37,11 @@ const onTrigger = async ({ call }: World) => ({
   params: await idOf(call(createEmailTrigger, { body: aTrigger() })),
 })
 
-/** A request for a test email in a new project, because their number is limited per project. */
-const aTest = async (world: World, to = 'ada@example.com') => {
-  const owner = await asOwner(world)
+/** A request for a test email to a member of a new project, because their number is limited per project. */
+const aTest = async (world: World, domain?: string) => {
+  const { headers, projectId } = await world.signIn()
+  const owner = { key: null, headers, params: { projectId } }
+  const { email: to } = await world.signIn({ projectId, ...(domain !== undefined && { domain }) })
   const { id } = await idOf(world.call(createEmailTrigger, { ...owner, body: aTrigger() }))
   return { ...owner, params: { ...owner.params, id }, body: { to, ...sample } }
 }
@@ -49,12 +51,11 @@ const aDelivery = async (
   world: World,
   status: 'sent' | 'failed',
 ): Promise<Call & { params: { id: string } }> => {
-  const { body: _body, ...test } = await aTest(world)
-  const to = status === 'sent' ? 'ada@example.com' : REFUSED_ADDRESS
-  const { id } = await idOf(world.call(testEmailTrigger, { ...test, body: { to } }))
+  const { body, ...test } = await aTest(world, status === 'sent' ? undefined : REFUSED_DOMAIN)
+  const { id } = await idOf(world.call(testEmailTrigger, { ...test, body: { to: body.to } }))
   await eventually(`the delivery is ${status}`, async () => {
-    const { body } = await world.call(listEmailDeliveries, { ...test, query: { status } })
-    return (body as { data: unknown[] }).data.length > 0
+    const listed = await world.call(listEmailDeliveries, { ...test, query: { status } })
+    return (listed.body as { data: unknown[] }).data.length > 0
   })
   return { ...test, params: { ...test.params, id } }
 }

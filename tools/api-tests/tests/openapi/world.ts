@@ -65,8 +65,8 @@ type SignedIn = {
   password: string
 }
 
-/** Every email to this address is rejected permanently. */
-export const REFUSED_ADDRESS = 'refused@example.com'
+/** Every email to an address of this domain is rejected permanently. */
+export const REFUSED_DOMAIN = 'refused.example.com'
 
 const SESSION_MS = 3_600_000
 const PASSWORD = 'what someone chose long ago'
@@ -84,8 +84,8 @@ export type World = {
   foreignProjectId: string
   /** A key with only these scopes. */
   keyWith: (scopes: ApiKeyScope[], kind?: 'pub' | 'sec') => Promise<string>
-  /** Registers a user: the owner of a new project, or a viewer of the given one. */
-  signIn: (as?: { projectId: string }) => Promise<SignedIn>
+  /** Registers a user with an address of `domain`: the owner of a new project, or a viewer of the given one. */
+  signIn: (as?: { projectId: string; domain?: string }) => Promise<SignedIn>
   /** Calls an operation, and fails if the response is not documented. */
   call: (operation: Operation, call?: Call) => Promise<Answer>
   /** Creates a dead letter that would be processed now or fail again, and returns its id. */
@@ -161,10 +161,10 @@ const bodyOf = async (response: Response): Promise<string> => {
   return new TextDecoder().decode(first?.value)
 }
 
-const refusing = (address: string, transport: MailTransport): MailTransport => ({
+const refusing = (domain: string, transport: MailTransport): MailTransport => ({
   ...transport,
   send: async (mail, begin) =>
-    mail.envelope.to === address
+    mail.envelope.to.endsWith(`@${domain}`)
       ? { kind: 'refused', permanent: true, reason: 'No such mailbox' }
       : transport.send(mail, begin),
 })
@@ -208,7 +208,7 @@ export const startWorld = async (limit: number): Promise<World> => {
     registrationMode: 'open',
     allowedSenders: [],
     mail: {
-      transport: refusing(REFUSED_ADDRESS, createDirectoryTransport(mailFolder)),
+      transport: refusing(REFUSED_DOMAIN, createDirectoryTransport(mailFolder)),
       from: 'shop@example.com',
       publicUrl: 'http://localhost',
       secrets: ['a secret of this test'],
@@ -242,7 +242,7 @@ export const startWorld = async (limit: number): Promise<World> => {
 
   // Inserted into the database, because registration and sign-in are limited.
   const passwordHash = await hashPassword(PASSWORD)
-  const signIn = async (as?: { projectId: string }): Promise<SignedIn> => {
+  const signIn: World['signIn'] = async (as) => {
     const { token, hash } = generateToken()
     const now = Date.now()
     const project = as?.projectId ?? (await newProject('Their own', 'Their own')).id
@@ -250,7 +250,7 @@ export const startWorld = async (limit: number): Promise<World> => {
       prisma.user.create({
         data: {
           id: crypto.randomUUID(),
-          email: `${crypto.randomUUID()}@example.com`,
+          email: `${crypto.randomUUID()}@${as?.domain ?? 'example.com'}`,
           name: 'Grace',
           passwordHash,
           memberships: { create: { projectId: project, role: as ? 'viewer' : 'owner' } },
