@@ -47,6 +47,7 @@ type DecideDeps = {
 
 /** The subject of a decision, with the key of its frequency caps. */
 type CappedSubject = DecisionSubject & { capName: () => string }
+type FrequencyCap = NonNullable<Decision['definition']['frequencyCap']>
 type Capped = { capped: boolean; localOnly: boolean }
 type ShownDecision = { decided: Decided; localOnly: boolean }
 
@@ -72,9 +73,11 @@ export const createDecide = (deps: DecideDeps) => {
     return { subject, person, late: visitor.late || user.late }
   }
 
-  const cap = async ({ decision }: CompiledDecision, { capName }: CappedSubject): Promise<Capped> => {
-    const limit = decision.definition.frequencyCap
-    if (limit === null) return NOT_CAPPED
+  const cap = async (
+    limit: FrequencyCap,
+    { decision }: CompiledDecision,
+    { capName }: CappedSubject,
+  ): Promise<Capped> => {
     const counting = countingIdOf(decision.id, decision.environment)
     const use = { bucket: 'decision-cap', key: `${counting}:${capName()}` }
     const { allowed, localOnly } = await frequencyCaps.consume({
@@ -96,20 +99,44 @@ export const createDecide = (deps: DecideDeps) => {
     }
   }
 
-  /** Applies a choice that the person sees: cap, exposure and coupon. */
-  const show = async (
+  /** Applies a choice that the person sees: cap, exposure and coupon. At once, unless one of them needs a store. */
+  const show = (
+    compiled: CompiledDecision,
+    choice: Choice,
+    decisionSubject: CappedSubject,
+  ): ShownDecision | Promise<ShownDecision> => {
+    const { frequencyCap } = compiled.decision.definition
+    if (choice.ruleId === null || frequencyCap === null)
+      return showUncapped(compiled, choice, decisionSubject, false)
+    return showCapped(frequencyCap, compiled, choice, decisionSubject)
+  }
+
+  const showCapped = async (
+    limit: FrequencyCap,
     compiled: CompiledDecision,
     choice: Choice,
     decisionSubject: CappedSubject,
   ): Promise<ShownDecision> => {
-    const { capped, localOnly } = choice.ruleId === null ? NOT_CAPPED : await cap(compiled, decisionSubject)
+    const { capped, localOnly } = await cap(limit, compiled, decisionSubject)
     if (capped) return { decided: cappedResult(compiled), localOnly }
+    return showUncapped(compiled, choice, decisionSubject, localOnly)
+  }
+
+  const showUncapped = (
+    compiled: CompiledDecision,
+    choice: Choice,
+    decisionSubject: DecisionSubject,
+    localOnly: boolean,
+  ): ShownDecision | Promise<ShownDecision> => {
     if (choice.eligible) expose(compiled, choice, decisionSubject)
     const decided = resultOf(compiled, choice)
     const poolId = compiled.variants.get(choice.variant)?.couponPoolId ?? null
     if (poolId === null) return { decided, localOnly }
-    const coupon = choice.reason === 'DISABLED' ? NOT_DECIDING : await couponFor(poolId, decisionSubject)
-    return { decided: { ...decided, ...coupon }, localOnly }
+    if (choice.reason === 'DISABLED') return { decided: { ...decided, ...NOT_DECIDING }, localOnly }
+    return couponFor(poolId, decisionSubject).then((coupon) => ({
+      decided: { ...decided, ...coupon },
+      localOnly,
+    }))
   }
 
   return async (request: DecisionRequest): Promise<DecideResult> => {
@@ -174,6 +201,5 @@ const capNameOf = ({ profileId, identity }: Subject): (() => string) => {
 export type Decide = ReturnType<typeof createDecide>
 
 const NOBODY: FoundPerson = { person: undefined, late: false }
-const NOT_CAPPED: Capped = { capped: false, localOnly: false }
 const NO_COUPON: CouponResult = { coupon: null, couponReason: 'unavailable' }
 const NOT_DECIDING: CouponResult = { coupon: null, couponReason: 'disabled' }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { AppError } from '@waymark/contracts/app-error'
 import {
   type Decided,
@@ -63,11 +63,13 @@ export const ofrepRoutes = ({ decide, streams, ...deps }: Deps): Route[] => {
       const flags = flagsOf(await decide({ ...evaluation, projectId, environment, which, shown: false }))
       const eventStreams = eventStreamsFor({ apiKey, request })
       const answer = { flags, ...(eventStreams && { eventStreams }) }
-      const etag = `"${createHash('sha256').update(JSON.stringify(answer)).digest('base64url')}"`
+      // As text, because its tag needs the text anyway.
+      const text = JSON.stringify(answer)
+      const etag = `"${hash('sha256', text, 'base64url')}"`
       const headers = { ETag: etag }
       return namesTag(request.headers['if-none-match'], etag)
         ? { status: 304, headers }
-        : { headers, body: answer }
+        : { headers, type: 'application/json; charset=utf-8', body: text }
     }),
   ]
 }
