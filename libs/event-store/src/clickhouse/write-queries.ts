@@ -19,6 +19,9 @@ const ACTIVE_REPLICAS = `
 /** How long an insert waits for all replicas, in ms: less than the deadline of a request. */
 const ALL_REPLICAS_TIMEOUT_MS = 3_000
 
+/** From this number of rows an insert is worth a part of the table of its own. */
+const LARGE_INSERT = 1_000
+
 /** The writer of the store. Each call resolves once the server has stored the rows. */
 export const createWrites = (
   client: ClickHouseClient,
@@ -29,11 +32,22 @@ export const createWrites = (
   }
   const insert = async (
     table: string,
-    values: readonly object[],
+    rows: readonly object[],
     settings: ClickHouseSettings = {},
   ): Promise<void> => {
+    const [first] = rows
+    if (!first) return
+    const [name = '', ...names] = Object.keys(first)
     await client
-      .insert({ table, values: [...values], format: 'JSONEachRow', clickhouse_settings: settings })
+      .insert({
+        table,
+        columns: [name, ...names],
+        values: rows.map((row) => Object.values(row)),
+        // Without the names of the columns in each row, which are a third of its bytes.
+        format: 'JSONCompactEachRow',
+        // The server waits with an asynchronous insert for those of others, which makes sense for few rows.
+        clickhouse_settings: rows.length < LARGE_INSERT ? settings : { async_insert: 0, ...settings },
+      })
       .catch(fail)
   }
   /** Settings of an insert that waits for all replicas; none for a table that is not replicated. */
