@@ -8,13 +8,19 @@ const LATEST_MS = Date.parse('9999-12-31T23:59:59.999Z')
 /** Parses an RFC 3339 time of the years 1 to 9999 (UTC) to ms since the epoch. `undefined` for other text. */
 export const parseRfc3339 = (text: string): number | undefined => {
   if (!RFC_3339.test(text)) return undefined
+  const day = Number(text.slice(8, 10))
   // Date.parse accepts the 31st of February.
-  const lastDay = new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate()
-  if (Number(text.slice(8, 10)) > lastDay) return undefined
+  if (day > SHORTEST_MONTH && day > lastDayOf(text)) return undefined
   // Date.parse does not accept leap seconds.
-  const time = Date.parse(text.toUpperCase().replace(' ', 'T').replace(':60', ':59'))
+  const isPlain = text.charAt(10) === 'T' && text.endsWith('Z') && !text.includes(':60')
+  const time = Date.parse(isPlain ? text : text.toUpperCase().replace(' ', 'T').replace(':60', ':59'))
   return time >= EARLIEST_MS && time <= LATEST_MS ? time : undefined
 }
+
+const SHORTEST_MONTH = 28
+
+const lastDayOf = (text: string): number =>
+  new Date(Date.UTC(Number(text.slice(0, 4)), Number(text.slice(5, 7)), 0)).getUTCDate()
 
 /** Converts text in the format `date-time` to a date. @throws RangeError for other text */
 export const dateOfTime = (text: string): Date => {

@@ -104,9 +104,9 @@ const peopleIn = ({ visitorId, userId }: Ids): AboutPeople['people'] => {
   return typeof visitorId === 'string' ? [{ kind: 'visitor', value: visitorId }] : []
 }
 
-export const aboutEvent = ({ projectId, receivedAt, ...event }: EnrichedEvent): AboutPeople => ({
-  projectId,
-  receivedAt,
+export const aboutEvent = (event: EnrichedEvent): AboutPeople => ({
+  projectId: event.projectId,
+  receivedAt: event.receivedAt,
   people: peopleIn(event),
 })
 

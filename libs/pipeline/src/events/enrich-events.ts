@@ -16,7 +16,12 @@ export const createEnrichEvents = ({ db, locate }: EnrichEventsDeps) => {
 
   /** Enriches a batch: one event per record, in the same order. Creates the profiles of new people. */
   return async (records: readonly IngestRecord[]): Promise<EnrichedEvent[]> => {
-    const people = records.map(({ projectId, event, receivedAt }) => ({ ...event, projectId, receivedAt }))
+    const people = records.map(({ projectId, receivedAt, event }) => ({
+      projectId,
+      visitorId: event.visitorId ?? null,
+      userId: event.userId ?? null,
+      receivedAt,
+    }))
     const [profileIds, shortLinks] = await Promise.all([
       resolveProfiles(db.pool, people),
       resolveLinks(records),
