@@ -2,7 +2,7 @@ import { createMemoryCache } from '@waymark/cache'
 import { createChangeNotices } from '@waymark/project-config'
 import { createMemoryLog } from '@waymark/testing/unit'
 import type { Pool } from 'pg'
-import { describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLinkCache } from './link-cache.ts'
 import { createLinkStore } from './link-store.ts'
 import { linkChanges } from './stored-link-queries.ts'
@@ -10,6 +10,14 @@ import { linkChanges } from './stored-link-queries.ts'
 const HOUR_MS = 60 * 60_000
 const OLD = 'https://shop.example/old'
 const NEW = 'https://shop.example/new'
+
+// No read runs into the limit for reads, which a busy machine may exceed.
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
 
 /** How far the clocks of a process are ahead, in ms: `startedAhead` permanently, `ahead` until it is changed. */
 type Clocks = { startedAhead?: number; ahead?: number }
