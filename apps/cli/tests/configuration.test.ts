@@ -82,6 +82,12 @@ const fill = async (projectId: string): Promise<void> => {
     code: 'WELCOME',
     discount: { type: 'free_shipping' },
   })
+  await create('POST', 'coupon-pools', {
+    name: 'Ten off',
+    kind: 'automatic',
+    priority: 3,
+    discount: { type: 'percent', value: 10 },
+  })
   const archived = await create('POST', 'coupon-pools', {
     name: 'Archived',
     kind: 'shared',
@@ -211,6 +217,7 @@ describe('a project with everything in it', () => {
       (await readdir(file('.'), { recursive: true })).filter((name) => name.endsWith('.yaml')).sort(),
     ).toEqual([
       'coupon-pools/Summer.yaml',
+      expect.stringMatching(/^coupon-pools\/Ten/),
       'coupon-pools/Welcome.yaml',
       'dashboards/Overview.yaml',
       'decisions/button.yaml',

@@ -4,6 +4,8 @@ import { createGenerateCodes } from './generate-codes.ts'
 import { createForgetAnswers } from './idempotency-queries.ts'
 import { lookUpRoute } from './look-up-route.ts'
 import { createMissLimit } from './miss-limit.ts'
+import { createQualifyCart } from './qualify-cart.ts'
+import { qualifyRoute } from './qualify-route.ts'
 import { createRedeemCoupon } from './redeem-coupon.ts'
 import { redeemRoute } from './redeem-route.ts'
 import { createValidateCart } from './validate-cart.ts'
@@ -12,7 +14,7 @@ import { validateRoute } from './validate-route.ts'
 const GENERATE_INTERVAL_MS = 500
 const FORGET_INTERVAL_MS = 10 * 60_000
 
-/** Redeems, validates and looks up coupons, and generates their pools. */
+/** Redeems, validates and looks up coupons, qualifies carts for promotions, and generates the codes of pools. */
 export const createCouponService = (platform: CorePlatform): Service => {
   const { apiKeys, db, clock, limits, rateLimiter } = platform
   const limitRequests = rateLimit({
@@ -30,6 +32,7 @@ export const createCouponService = (platform: CorePlatform): Service => {
     routes: [
       redeemRoute({ apiKeys, limitRequests, redeemCoupon: createRedeemCoupon(platform) }),
       validateRoute({ apiKeys, missLimit, validateCart: createValidateCart(platform) }),
+      qualifyRoute({ apiKeys, missLimit, qualifyCart: createQualifyCart(platform) }),
       lookUpRoute({ apiKeys, db, clock, missLimit }),
     ],
     loops: [

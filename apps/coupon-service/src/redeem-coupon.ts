@@ -15,7 +15,13 @@ import {
   type IdempotentRequest,
   provisional,
 } from './idempotency-queries.ts'
-import { type Coupon, findCoupon, findCoupons, viewCoupon } from './redeemable-coupon-queries.ts'
+import {
+  type Coupon,
+  findCoupon,
+  findCoupons,
+  findPromotions,
+  viewCoupon,
+} from './redeemable-coupon-queries.ts'
 import {
   type Charge,
   claimCoupon,
@@ -59,21 +65,34 @@ export const createRedeemCoupon = ({
     return profileId
   }
 
-  /** The coupons of the requested codes, or the answer that one does not exist. */
-  const findRequested = async (projectId: string, { codes, isList }: Redeem): Promise<Coupon[] | Answer> => {
+  /** The requested coupons and promotions, or the answer that one does not exist. */
+  const findRequested = async (
+    projectId: string,
+    { codes, promotions, isList }: Redeem,
+  ): Promise<Coupon[] | Answer> => {
     const known = codes.filter((code) => code !== undefined)
     const [code] = known
     if (!isList) {
       const coupon = code === undefined ? undefined : await findCoupon(db.pool, projectId, code)
       return coupon ? [coupon] : NOT_FOUND
     }
-    const found = await findCoupons(db.pool, projectId, known)
+    const [found, automatic] = await Promise.all([
+      findCoupons(db.pool, projectId, known),
+      findPromotions(db.pool, projectId, promotions),
+    ])
     const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
     const coupons = codes.map((code) => (code === undefined ? undefined : byCode.get(code)))
     // Only the first one, so that a list does not help to guess codes.
     const missing = coupons.indexOf(undefined)
     if (missing >= 0) return provisional(404, { error: `codes.${missing} is not a coupon of this project` })
-    return coupons.filter((coupon) => coupon !== undefined)
+    const byId = new Map(automatic.map((promotion) => [promotion.id, promotion]))
+    const named = promotions.map((id) => byId.get(id))
+    const unknown = named.indexOf(undefined)
+    if (unknown >= 0)
+      return provisional(404, {
+        error: `promotions.${unknown} is not an automatic promotion of this project`,
+      })
+    return [...coupons, ...named].filter((coupon) => coupon !== undefined)
   }
 
   /** @throws AppError unprocessable when the idempotency key belongs to another request */
@@ -282,7 +301,14 @@ const viewSum = (wanted: readonly Wanted[]) => {
 }
 
 const redemptionOf = ({ id: couponId, pool }: Coupon, { request, profileId, at }: Attempt): Redemption => {
-  const { codes: _codes, isList: _isList, eventId: relatedEventId, cart: _cart, ...rest } = request
+  const {
+    codes: _codes,
+    promotions: _promotions,
+    isList: _isList,
+    eventId: relatedEventId,
+    cart: _cart,
+    ...rest
+  } = request
   const id = uuidv7()
   return {
     id,

@@ -84,6 +84,7 @@ export const parseRedeem = (body: unknown): Redeem => {
     )
   return {
     ...parseCodes(request),
+    promotions: parsePromotions(request),
     visitorId: request.visitorId ?? null,
     userId: request.userId ?? null,
     orderId: request.orderId ?? null,
@@ -96,11 +97,27 @@ export const parseRedeem = (body: unknown): Redeem => {
 }
 
 const parseCodes = (request: RedeemRequest): Pick<Redeem, 'codes' | 'isList'> => {
-  const codes = requireCodes(request).map(normalizeCode)
+  const isWithoutCode = request.promotions !== undefined && request.code === undefined
+  const texts = isWithoutCode ? (request.codes ?? []) : requireCodes(request)
+  const codes = texts.map(normalizeCode)
   const second = codes.findIndex((code, index) => code !== undefined && codes.indexOf(code) < index)
   if (second >= 0)
     throw new AppError('bad_request', `codes.${second} occurs twice; each code is allowed once`)
-  return { codes, isList: request.codes !== undefined }
+  return { codes, isList: request.code === undefined }
+}
+
+/** The ids of promotions, in lower case as they are stored. @throws AppError bad_request without what they require */
+const parsePromotions = ({ promotions, code, items, orderId }: RedeemRequest): readonly string[] => {
+  if (promotions === undefined) return []
+  if (code !== undefined)
+    throw new AppError('bad_request', 'code cannot be combined with promotions: use codes')
+  if (items === undefined || (orderId ?? null) === null)
+    throw new AppError('bad_request', 'items, currency and orderId are required beside promotions')
+  const ids = promotions.map((id) => id.toLowerCase())
+  const second = ids.findIndex((id, index) => ids.indexOf(id) < index)
+  if (second >= 0)
+    throw new AppError('bad_request', `promotions.${second} occurs twice; each promotion is allowed once`)
+  return ids
 }
 
 /** The codes of a request. @throws AppError bad_request without codes, and with both kinds */

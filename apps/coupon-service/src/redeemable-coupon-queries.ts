@@ -2,24 +2,24 @@ import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views
 import { type CartPool, type CouponState, displayCode, refusalOf } from '@waymark/domain/coupon'
 import type { ClientBase, Pool } from 'pg'
 
-/** A coupon and its pool. `code` is formatted for display, `normalizedCode` for comparison. */
+/**
+ * A coupon and its pool. `code` is formatted for display, `normalizedCode` for comparison. An automatic promotion has the id
+ * of its pool and no code; its `normalizedCode` is a key that no code is equal to.
+ */
 export type Coupon = CouponState & {
   id: string
   projectId: string
-  code: string
+  code: string | null
   normalizedCode: string
   assignedProfileId: string | null
   redeemedAt: Date | null
   pool: CartPool & { name: string; perProfileLimit: number | null }
 }
 
-type Row = {
-  id: string
-  code: string
-  display: string | null
-  status: Coupon['status']
-  assigned_profile_id: string | null
-  redeemed_at: Date | null
+/** A coupon with a code. */
+export type CodedCoupon = Coupon & { code: string }
+
+type PoolRow = {
   pool_id: string
   name: string
   kind: Coupon['pool']['kind']
@@ -34,27 +34,41 @@ type Row = {
   rules: CouponRules | null
   stackable: boolean
   budget_amount: number | null
+  priority: number
   budget_currency: string | null
   granted: number
 }
+type Row = PoolRow & {
+  id: string
+  code: string
+  display: string | null
+  status: Coupon['status']
+  assigned_profile_id: string | null
+  redeemed_at: Date | null
+}
 
+const POOL = `p.id AS pool_id, p.name, p.kind, p.status AS pool_status, p.prefix, p.discount, p.starts_at, p.expires_at,
+    p.per_profile_limit, p.max_redemptions, n.redeemed, p.rules, p.stackable, p.priority,
+    p.budget_amount::float8 AS budget_amount, p.budget_currency, n.granted::float8 AS granted`
 const SELECT = `
-  SELECT c.id, c.code, c.display, c.status, c.assigned_profile_id, c.redeemed_at, c.pool_id, p.name, p.kind,
-    p.status AS pool_status, p.prefix, p.discount, p.starts_at, p.expires_at, p.per_profile_limit, p.max_redemptions,
-    n.redeemed, p.rules, p.stackable, p.budget_amount::float8 AS budget_amount, p.budget_currency,
-    n.granted::float8 AS granted
+  SELECT c.id, c.code, c.display, c.status, c.assigned_profile_id, c.redeemed_at, ${POOL}
   FROM coupon.coupons c
   JOIN coupon.pools p ON p.id = c.pool_id
   JOIN coupon.pool_counts n ON n.pool_id = c.pool_id`
 const FIND = `${SELECT} WHERE c.project_id = $1 AND c.code = $2`
 const FIND_ALL = `${SELECT} WHERE c.project_id = $1 AND c.code = ANY($2::text[])`
+const PROMOTIONS = `
+  SELECT ${POOL} FROM coupon.pools p JOIN coupon.pool_counts n ON n.pool_id = p.id
+  WHERE p.project_id = $1 AND p.kind = 'automatic'`
+const FIND_READY_PROMOTIONS = `${PROMOTIONS} AND p.status = 'ready' ORDER BY p.id`
+const FIND_PROMOTIONS = `${PROMOTIONS} AND p.id = ANY($2::uuid[])`
 
 /** A project's coupon by its normalized code. */
 export const findCoupon = async (
   db: Pool | ClientBase,
   projectId: string,
   code: string,
-): Promise<Coupon | undefined> => {
+): Promise<CodedCoupon | undefined> => {
   const { rows } = await db.query<Row>({ name: 'find-coupon', text: FIND, values: [projectId, code] })
   const [row] = rows
   return row && couponOf(projectId, row)
@@ -65,13 +79,54 @@ export const findCoupons = async (
   db: Pool | ClientBase,
   projectId: string,
   codes: readonly string[],
-): Promise<Coupon[]> => {
+): Promise<CodedCoupon[]> => {
   if (codes.length === 0) return []
   const { rows } = await db.query<Row>({ name: 'find-coupons', text: FIND_ALL, values: [projectId, codes] })
   return rows.map((row) => couponOf(projectId, row))
 }
 
-const couponOf = (projectId: string, row: Row): Coupon => ({
+/** A project's automatic promotions that are not archived, in the order of their ids. */
+export const findReadyPromotions = async (db: Pool | ClientBase, projectId: string): Promise<Coupon[]> => {
+  const { rows } = await db.query<PoolRow>({
+    name: 'find-ready-promotions',
+    text: FIND_READY_PROMOTIONS,
+    values: [projectId],
+  })
+  return rows.map((row) => promotionOf(projectId, row))
+}
+
+/** Those of a project's automatic promotions that have one of the ids, in any order. */
+export const findPromotions = async (
+  db: Pool | ClientBase,
+  projectId: string,
+  ids: readonly string[],
+): Promise<Coupon[]> => {
+  if (ids.length === 0) return []
+  const values = [projectId, ids]
+  const { rows } = await db.query<PoolRow>({ name: 'find-promotions', text: FIND_PROMOTIONS, values })
+  return rows.map((row) => promotionOf(projectId, row))
+}
+
+/** A coupon or promotion in its current state; undefined if it is gone. */
+export const findAgain = async (db: ClientBase, coupon: Coupon): Promise<Coupon | undefined> => {
+  const { projectId, normalizedCode, pool } = coupon
+  if (pool.kind !== 'automatic') return findCoupon(db, projectId, normalizedCode)
+  const [promotion] = await findPromotions(db, projectId, [pool.id])
+  return promotion
+}
+
+const promotionOf = (projectId: string, row: PoolRow): Coupon => ({
+  id: row.pool_id,
+  projectId,
+  code: null,
+  normalizedCode: `~${row.pool_id}`,
+  status: 'available',
+  assignedProfileId: null,
+  redeemedAt: null,
+  pool: poolOf(row),
+})
+
+const couponOf = (projectId: string, row: Row): CodedCoupon => ({
   id: row.id,
   projectId,
   code: displayCode(row, row.prefix),
@@ -79,29 +134,32 @@ const couponOf = (projectId: string, row: Row): Coupon => ({
   status: row.status,
   assignedProfileId: row.assigned_profile_id,
   redeemedAt: row.redeemed_at,
-  pool: {
-    id: row.pool_id,
-    name: row.name,
-    kind: row.kind,
-    status: row.pool_status,
-    discount: row.discount,
-    rules: row.rules,
-    stackable: row.stackable,
-    budget:
-      row.budget_amount === null || row.budget_currency === null
-        ? null
-        : { amount: row.budget_amount, currency: row.budget_currency, used: row.granted },
-    startsAt: row.starts_at,
-    expiresAt: row.expires_at,
-    perProfileLimit: row.per_profile_limit,
-    maxRedemptions: row.max_redemptions,
-    redeemed: row.redeemed,
-  },
+  pool: poolOf(row),
+})
+
+const poolOf = (row: PoolRow): Coupon['pool'] => ({
+  id: row.pool_id,
+  name: row.name,
+  kind: row.kind,
+  status: row.pool_status,
+  discount: row.discount,
+  rules: row.rules,
+  stackable: row.stackable,
+  priority: row.priority,
+  budget:
+    row.budget_amount === null || row.budget_currency === null
+      ? null
+      : { amount: row.budget_amount, currency: row.budget_currency, used: row.granted },
+  startsAt: row.starts_at,
+  expiresAt: row.expires_at,
+  perProfileLimit: row.per_profile_limit,
+  maxRedemptions: row.max_redemptions,
+  redeemed: row.redeemed,
 })
 
 /** A coupon as shops see it. `status` says what a redemption at `now` (ms since the epoch) would give. */
-export const viewCoupon = (coupon: Coupon, now: number) => {
-  const { code, pool, redeemedAt } = coupon
+export const viewCoupon = <C extends Coupon>(coupon: C, now: number) => {
+  const { code, pool, redeemedAt }: Pick<C, 'code' | 'pool' | 'redeemedAt'> = coupon
   const refusal = refusalOf(coupon, now)
   return {
     code,

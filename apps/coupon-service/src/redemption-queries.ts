@@ -9,7 +9,9 @@ import type { Coupon } from './redeemable-coupon-queries.ts'
 export type Redeem = {
   /** Normalized, each once; undefined where no coupon can have it. */
   codes: readonly (string | undefined)[]
-  /** Whether the request has `codes` instead of `code`. */
+  /** The ids of automatic promotions, each once. */
+  promotions: readonly string[]
+  /** Whether the request has `codes` or `promotions` instead of `code`. */
   isList: boolean
   visitorId: string | null
   userId: string | null
@@ -27,7 +29,7 @@ export type Redeem = {
 export type Granted = { discountAmount: number; shippingDiscountAmount: number; items: GrantedItem[] }
 
 /** A redemption. */
-export type Redemption = Omit<Redeem, 'codes' | 'isList' | 'eventId' | 'cart'> & {
+export type Redemption = Omit<Redeem, 'codes' | 'promotions' | 'isList' | 'eventId' | 'cart'> & {
   id: string
   couponId: string
   poolId: string
@@ -80,12 +82,12 @@ export type Limits = {
 }
 
 // The rules of `refusalOf`, for the locked row.
-const REDEEMABLE = `
-  c.id = $1 AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND p.status = 'ready'
-  AND (p.starts_at IS NULL OR p.starts_at <= $2) AND (p.expires_at IS NULL OR p.expires_at > $2)
-  AND (c.assigned_profile_id IS NULL OR c.assigned_profile_id = $3
-    OR EXISTS (SELECT 1 FROM ingest.profiles m WHERE m.id = c.assigned_profile_id AND m.merged_into = $3))
+const OPEN = `p.status = 'ready' AND (p.starts_at IS NULL OR p.starts_at <= $2) AND (p.expires_at IS NULL OR p.expires_at > $2)
   AND (p.per_profile_limit IS NULL OR $3::uuid IS NOT NULL)`
+const REDEEMABLE = `
+  c.id = $1 AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND ${OPEN}
+  AND (c.assigned_profile_id IS NULL OR c.assigned_profile_id = $3
+    OR EXISTS (SELECT 1 FROM ingest.profiles m WHERE m.id = c.assigned_profile_id AND m.merged_into = $3))`
 const LIMITS = `p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "maxRedemptions",
   p.budget_amount::float8 AS "budgetAmount"`
 
@@ -94,6 +96,12 @@ const CLAIM_UNIQUE = `
   WHERE ${REDEEMABLE} RETURNING ${LIMITS}`
 // A shared coupon is not updated, so that concurrent redemptions wait only for the pool's count.
 const CLAIM_SHARED = `SELECT ${LIMITS} FROM coupon.coupons c, coupon.pools p WHERE ${REDEEMABLE}`
+const CLAIM_PROMOTION = `SELECT ${LIMITS} FROM coupon.pools p WHERE p.id = $1 AND p.kind = 'automatic' AND ${OPEN}`
+const CLAIMS = {
+  unique: ['claim-coupon', CLAIM_UNIQUE],
+  shared: ['claim-shared-coupon', CLAIM_SHARED],
+  automatic: ['claim-promotion', CLAIM_PROMOTION],
+} as const
 
 // Moves the counts of merged profiles to this one.
 const TAKE_OVER = `
@@ -134,8 +142,7 @@ export const claimCoupon = async (
   profileId: string | null,
   at: Date,
 ): Promise<Limits | undefined> => {
-  const [name, text] =
-    pool.kind === 'shared' ? ['claim-shared-coupon', CLAIM_SHARED] : ['claim-coupon', CLAIM_UNIQUE]
+  const [name, text] = CLAIMS[pool.kind]
   return (await client.query<Limits>({ name, text, values: [id, at, profileId] })).rows[0]
 }
 

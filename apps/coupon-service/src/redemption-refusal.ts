@@ -11,7 +11,7 @@ import {
 import type { ClientBase } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
 import { type Answer, answer, provisional } from './idempotency-queries.ts'
-import { type Coupon, findCoupon } from './redeemable-coupon-queries.ts'
+import { type Coupon, findAgain } from './redeemable-coupon-queries.ts'
 import { type Redeem, storeAttempt } from './redemption-queries.ts'
 import type { RecordConfig } from './redemption-records.ts'
 
@@ -29,7 +29,7 @@ export type Attempt = {
 }
 
 export const readAgain = async (coupon: Coupon, { client }: Attempt): Promise<Coupon> =>
-  (await findCoupon(client, coupon.projectId, coupon.normalizedCode)) ?? coupon
+  (await findAgain(client, coupon)) ?? coupon
 
 /** Reads a coupon again and answers why it cannot be redeemed. */
 export const refuse = async (wanted: Wanted, attempt: Attempt): Promise<Answer> =>
@@ -53,7 +53,8 @@ export const refuseBy = async ({ coupon, outcome }: Wanted, attempt: Attempt): P
   // Without a refusal the coupon is assigned to another person, or the person's limit is reached.
   const reason: CouponRefusal | CartRefusal = refusal ?? cartRefusal ?? 'already_redeemed'
   await storeAttempt(client, coupon, { ...request, reason, profileId, at })
-  const refused = { error: messageOf[reason], reason, ...(request.isList && { code: coupon.code }) }
+  const named = coupon.code === null ? { promotionId: pool.id } : { code: coupon.code }
+  const refused = { error: messageOf[reason], reason, ...(request.isList && named) }
   return reason === 'pool_not_ready' ? provisional(409, refused) : answer(409, refused)
 }
 

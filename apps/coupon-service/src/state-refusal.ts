@@ -5,7 +5,7 @@ import type { ClientBase, Pool } from 'pg'
 import type { Coupon } from './redeemable-coupon-queries.ts'
 
 /** A person, undefined when a request names none, and how often they redeemed coupons of limited pools, by pool id. */
-type Person = { shopper: Shopper | undefined; counts: ReadonlyMap<string, number> }
+export type Person = { shopper: Shopper | undefined; counts: ReadonlyMap<string, number> }
 
 const NO_COUNTS: ReadonlyMap<string, number> = new Map()
 

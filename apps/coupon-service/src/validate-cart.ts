@@ -1,17 +1,11 @@
 import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
-import {
-  type Cart,
-  type CouponOutcome,
-  cartRefusalMessage,
-  discountCart,
-  normalizeCode,
-  refusalMessage,
-} from '@waymark/domain/coupon'
+import { type Cart, type CouponOutcome, discountCart } from '@waymark/domain/coupon'
 import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper } from '@waymark/pipeline'
 import type { CorePlatform } from '@waymark/service-kit'
-import { type Coupon, findCoupons } from './redeemable-coupon-queries.ts'
-import { stateRefusalOf, withCounts } from './state-refusal.ts'
+import { type CodedCoupon, findCoupons } from './redeemable-coupon-queries.ts'
+import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
+import { withCounts } from './state-refusal.ts'
 
 /** A cart, the codes as they were entered, and the person by their ids, if known. */
 export type CartRequest = {
@@ -21,38 +15,15 @@ export type CartRequest = {
   cart: Cart
 }
 
-/** A code of a request: its coupon, or why there is none to consider. */
-type Code = { text: string; coupon: Coupon } | { text: string; refusal: CodeRefusal; display: string }
-
-const MESSAGES: Record<CodeRefusal, string> = {
-  ...refusalMessage,
-  ...cartRefusalMessage,
-  not_found: 'There is no such coupon',
-  duplicate: 'The code occurs twice',
-}
-
 /** Computes what codes would grant for a cart. Changes nothing, and creates no profile. */
 export const createValidateCart =
   ({ db: { pool: db }, clock }: Pick<CorePlatform, 'db' | 'clock'>) =>
   async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
-    const normalized = texts.map((text) => normalizeCode(text))
-    const wanted = [...new Set(normalized)].filter((code) => code !== undefined)
     const [found, shopper] = await Promise.all([
-      findCoupons(db, projectId, wanted),
+      findCoupons(db, projectId, normalizedCodes(texts)),
       findShopper(db, { projectId, userId, visitorId }),
     ])
-    const person = await withCounts(db, found, shopper)
-    const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
-
-    const codes = texts.map((text, index): Code => {
-      const code = normalized[index]
-      const coupon = code === undefined ? undefined : byCode.get(code)
-      if (!coupon) return { text, refusal: 'not_found', display: text }
-      const refused = (refusal: CodeRefusal) => ({ text, refusal, display: coupon.code })
-      if (normalized.indexOf(code) !== index) return refused('duplicate')
-      const refusal = stateRefusalOf(coupon, person, clock())
-      return refusal === undefined ? { text, coupon } : refused(refusal)
-    })
+    const codes = requestedCodes(texts, found, await withCounts(db, found, shopper), clock())
     const usable = codes.flatMap((code) => ('coupon' in code ? [code.coupon] : []))
     const outcomes = discountCart(
       cart,
@@ -74,8 +45,8 @@ type ViewedCode = {
 
 const viewResult = (
   cart: Cart,
-  codes: readonly Code[],
-  outcomes: ReadonlyMap<Coupon, CouponOutcome | undefined>,
+  codes: readonly RequestedCode[],
+  outcomes: ReadonlyMap<CodedCoupon, CouponOutcome | undefined>,
 ) => {
   const items = cart.items.map(({ sku }) => ({ sku, discountAmount: 0 }))
   let [discountAmount, shippingDiscountAmount] = [0, 0]
@@ -83,7 +54,7 @@ const viewResult = (
     code,
     valid: false,
     reason,
-    message: MESSAGES[reason],
+    message: CODE_MESSAGES[reason],
     discountAmount: 0,
   })
   const coupons = codes.map((code): ViewedCode => {

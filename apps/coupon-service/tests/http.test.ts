@@ -246,6 +246,46 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
       }
     })
 
+    describe('is qualified for promotions', () => {
+      const qualify = (body: unknown, headers: Record<string, string> = {}) =>
+        send(
+          '/api/v1/promotions/qualify',
+          { method: 'POST', body: JSON.stringify(body) },
+          { 'Content-Type': 'application/json', ...headers },
+        )
+
+      it('with either scope, and for a page by its visitor only', async () => {
+        const { id } = await createPool(platform.db, projectId, { kind: 'automatic' })
+        for (const scope of ['coupons:read', 'coupons:redeem'] as const)
+          for (const kind of ['pub', 'sec'] as const) {
+            const headers = { 'X-API-Key': await createKey([scope], null, kind) }
+            const answer = await qualify({ ...cart, visitorId: 'v' }, headers)
+            expect([answer.status, await answer.json()]).toMatchObject([
+              200,
+              { best: { discountAmount: 399, promotions: [{ id }] } },
+            ])
+            const byUser = await qualify({ ...cart, userId: 'ann' }, headers)
+            expect(byUser.status).toBe(kind === 'pub' ? 400 : 200)
+            if (kind === 'pub')
+              expect(await byUser.json()).toEqual({ error: expect.stringMatching(/^userId is not allowed/) })
+          }
+        const refused = await qualify(cart, { 'X-API-Key': await createKey(['decide']) })
+        expect([refused.status, await refused.json()]).toEqual([
+          403,
+          { error: expect.any(String), requiredScope: 'coupons:read' },
+        ])
+      })
+
+      it('not with unknown codes, after too many of them', async () => {
+        for (let n = 0; n < 3; n++) {
+          const codes = Array.from({ length: 10 }, (_, miss) => `MISS${n}${miss}`)
+          expect((await qualify({ ...cart, codes })).status).toBe(200)
+        }
+        expect((await qualify({ ...cart, codes: ['MORE'] })).status).toBe(429)
+        expect((await qualify(cart)).status).toBe(200)
+      })
+    })
+
     it('with unknown codes counts as look-ups of missing coupons', async () => {
       await createPool(platform.db, projectId, { codes: ['HELLO'] })
       for (let n = 0; n < 3; n++) {

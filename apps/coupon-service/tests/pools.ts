@@ -47,6 +47,7 @@ export const createProject = async ({ prisma }: Database): Promise<string> => {
 }
 
 type PoolValues = {
+  name?: string
   kind?: string
   status?: string
   size?: number
@@ -61,6 +62,7 @@ type PoolValues = {
   discount?: { type: string; [field: string]: string | number }
   rules?: Record<string, string | number | boolean | string[] | Record<string, Prisma.InputJsonValue>>
   stackable?: boolean
+  priority?: number
   budgetAmount?: number
   budgetCurrency?: string
   /** The codes to add, or the number of codes to generate. */

@@ -46,6 +46,11 @@ export const quotasConfig = {
     20_000_000,
     'Coupon codes in all pools of a project, including archived ones.',
   ),
+  promotions: quota(
+    'QUOTA_PROMOTIONS',
+    200,
+    'Automatic promotions of a project, without archived ones. Each request to qualify a cart reads all of them.',
+  ),
   links: quota('QUOTA_LINKS', 10_000_000, 'Short links of a project, including archived ones.'),
   webhooks: quota('QUOTA_WEBHOOKS', 50, 'Webhooks of a project.'),
 } as const

@@ -25,6 +25,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   annotations: 'annotations',
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
+  promotions: 'automatic promotions that are not archived',
   links: 'short links, including archived ones',
   webhooks: 'webhooks',
 }

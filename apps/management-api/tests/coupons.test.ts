@@ -328,6 +328,24 @@ describe.skipIf(!services)('managing coupons', () => {
         ])
       })
 
+      it('is possible for an automatic promotion, which has no coupon', async () => {
+        const made = await granted()
+        const poolId = await create({ kind: 'automatic' })
+        await db.prisma.couponPoolCount.update({ where: { poolId }, data: { redeemed: 1, granted: 500n } })
+        await db.prisma.couponRedemption.update({
+          where: { id: made.id },
+          data: { poolId, couponId: poolId },
+        })
+        const promotion = { id: made.id, poolId }
+        await part(made.id, { amount: 15 })
+        await rollBack(made.id)
+        expect(await stateOf(promotion)).toEqual({ used: 385, redeemed: 0, amount: 115, isWhole: true })
+        expect(await recordsOf(made.id)).toMatchObject([
+          { kind: 'partially_rolled_back', code: null, couponId: poolId },
+          { kind: 'rolled_back', code: null, couponId: poolId },
+        ])
+      })
+
       it('returns a part by amount or items, once for repeated requests, and then the rest', async () => {
         const made = await granted()
         await Promise.all(

@@ -82,6 +82,7 @@ describe.skipIf(!services)('the quotas of a project', () => {
       env: {
         ...Object.fromEntries(settings.map((setting) => [setting, `${LIMIT}`])),
         QUOTA_COUPON_CODES: '1000',
+        QUOTA_PROMOTIONS: '1',
         QUOTA_CONFIGURATION_BYTES: `${CONFIGURATION_BYTES}`,
       },
     })
@@ -189,6 +190,17 @@ describe.skipIf(!services)('the quotas of a project', () => {
     const create = async (n: number) =>
       (await owner.request('POST', '/api/projects', { name: `Shop ${n}` })).status
     expect((await Promise.all([1, 2, 3, 4].map(create))).toSorted()).toEqual([201, 201, 422, 422])
+  })
+
+  it('count automatic promotions that are not archived', async () => {
+    const promotion = () =>
+      ask('POST', 'coupon-pools', { name: 'P', kind: 'automatic', discount: { type: 'percent', value: 10 } })
+    const first = await promotion()
+    expect(first.status).toBe(201)
+    expect(await promotion()).toMatchObject(refusal('promotions', 'QUOTA_PROMOTIONS', 1))
+    expect((await ask('DELETE', `coupon-pools/${first.body.id}`)).status).toBe(204)
+    const answers = await Promise.all([promotion(), promotion()])
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([201, 422])
   })
 
   describe('coupon codes', () => {

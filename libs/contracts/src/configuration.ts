@@ -148,6 +148,7 @@ export const configurationResources: readonly ConfigurationResource[] = [
     remove: archiveCouponPool,
     state: [...ids, 'status', 'failure', 'generated', 'redeemed', 'budgetUsedAmount', 'archivedAt'],
     initial: ['size', 'code', 'prefix', 'alphabet', 'length'],
+    defaults: { priority: 0 },
     isLeftOut: ({ archivedAt }) => archivedAt !== null,
   },
   {

@@ -1,5 +1,5 @@
-/** A pool holds many codes for one redemption each, or one code for many. */
-export const poolKinds = ['unique', 'shared'] as const
+/** A pool holds many codes for one redemption each, one code for many, or none: then it applies by itself. */
+export const poolKinds = ['unique', 'shared', 'automatic'] as const
 export type PoolKind = (typeof poolKinds)[number]
 
 /** `draft` has no codes yet; one that is topped up stays `ready`. */

@@ -195,7 +195,7 @@ const SEGMENT_PATH = /^\/(?:v1\/|(?:batch|track|identify|page|screen|group|alias
 const appFor = (requested: string): AppName => {
   if (requested.startsWith('/s/')) return 'link-redirector'
   if (requested.startsWith('/u/') || requested.startsWith('/webhooks/email/')) return 'email-consumer'
-  if (requested.startsWith('/api/v1/coupons/')) return 'coupon-service'
+  if (/^\/api\/v1\/(?:coupons|promotions)\//.test(requested)) return 'coupon-service'
   if (requested.startsWith('/api/v1/decide') || requested.startsWith('/ofrep/')) return 'decision-service'
   if (requested.startsWith('/api/v1/') || requested.startsWith('/internal/')) return 'ingest-gateway'
   if (SEGMENT_PATH.test(requested)) return 'ingest-gateway'

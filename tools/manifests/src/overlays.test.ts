@@ -277,6 +277,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
       expect(serviceFor(segment)).toBe('ingest-gateway')
     expect(serviceFor('/console/')).toBe('management-api')
     expect(serviceFor('/api/v1/coupons/redeem')).toBe('coupon-service')
+    expect(serviceFor('/api/v1/promotions/qualify')).toBe('coupon-service')
     expect(serviceFor('/api/v1/decide')).toBe('decision-service')
     expect(serviceFor('/flags/')).toBe('decision-service')
     expect(serviceFor('/decide/')).toBe('decision-service')

@@ -17,9 +17,15 @@ import { formatDiscount } from './discount.ts'
 import { PoolForm } from './pool-form.tsx'
 import { Redemptions } from './redemptions.tsx'
 
+const KIND_NAMES = { unique: 'unique codes', automatic: 'automatic, without codes' }
+
 const Header = ({ action }: { action?: React.ReactNode }) => (
   <>
-    <PageHeader title="Coupons" description="Pools of codes, and who redeemed them." actions={action} />
+    <PageHeader
+      title="Coupons"
+      description="Pools of codes, promotions without codes, and who redeemed them."
+      actions={action}
+    />
     <PageTabs
       label="Coupons"
       tabs={[
@@ -74,7 +80,7 @@ export const Coupons = () => {
                     {name}
                   </Link>
                   <span className="block text-muted">
-                    {kind === 'shared' ? `one code: ${code}` : 'unique codes'}
+                    {kind === 'shared' ? `one code: ${code}` : KIND_NAMES[kind]}
                   </span>
                 </>
               ),
@@ -85,7 +91,7 @@ export const Coupons = () => {
               title: 'Codes',
               align: 'right',
               wide: true,
-              cell: ({ generated }) => formatNumber(generated),
+              cell: ({ kind, generated }) => (kind === 'automatic' ? '–' : formatNumber(generated)),
               sort: ({ generated }) => generated,
             },
             {
@@ -105,7 +111,8 @@ export const Coupons = () => {
           empty={
             <EmptyState icon="coupons" title="No coupons yet" action={create}>
               <p className="mb-4">
-                A pool holds codes of one kind, from one for all to millions, each for one person.
+                A pool holds codes of one kind, from one for all to millions, each for one person. An
+                automatic one has no codes and applies to every cart that meets its rules.
               </p>
               <For atLeast="editor">
                 <ApiCommand

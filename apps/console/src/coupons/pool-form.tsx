@@ -7,6 +7,12 @@ import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '
 import { minorUnitsOf, stepOf } from '../ui/money.ts'
 import { SIMPLE_DISCOUNTS } from './discount.ts'
 
+const KINDS = [
+  ['unique', 'A code of their own for each person'],
+  ['shared', 'One code for everyone'],
+  ['automatic', 'No code: it applies by itself'],
+] as const
+
 /** Creates a pool, or changes the name, times and limits of one. */
 export const PoolForm = ({
   pool,
@@ -18,7 +24,7 @@ export const PoolForm = ({
   onCancel: () => void
 }) => {
   const projectId = useProjectId()
-  const [kind, setKind] = useState<'unique' | 'shared'>(pool?.kind ?? 'unique')
+  const [kind, setKind] = useState<CouponPool['kind']>(pool?.kind ?? 'unique')
   const [type, setType] = useState('percent')
   const [currency, setCurrency] = useState('EUR')
   const discountOf = (value = '') => ({
@@ -52,7 +58,8 @@ export const PoolForm = ({
             ...terms,
             kind,
             discount: discountOf(values.value),
-            ...(kind === 'unique' ? { size: Number(values.size) } : { code: values.code ?? '' }),
+            ...(kind === 'unique' && { size: Number(values.size) }),
+            ...(kind === 'shared' && { code: values.code ?? '' }),
             ...(kind === 'unique' && values.prefix && { prefix: values.prefix }),
           },
         }),
@@ -81,11 +88,8 @@ export const PoolForm = ({
         <Select
           label="Codes"
           value={kind}
-          onChange={(event) => setKind(event.target.value === 'shared' ? 'shared' : 'unique')}
-          options={[
-            ['unique', 'A code of their own for each person'],
-            ['shared', 'One code for everyone'],
-          ]}
+          onChange={({ target }) => setKind(KINDS.find(([one]) => one === target.value)?.[0] ?? 'unique')}
+          options={KINDS}
         />
       )}
       {!pool && (

@@ -4,6 +4,7 @@ import { useUrlDialog } from '../api/url-state.ts'
 import { Button } from '../ui/button.tsx'
 import { Card, Facts } from '../ui/card.tsx'
 import { Modal } from '../ui/dialog.tsx'
+import { formatNumber } from '../ui/format.tsx'
 import { formatMoney } from '../ui/money.ts'
 import { formatDiscount } from './discount.ts'
 import { TermsForm } from './terms-form.tsx'
@@ -12,7 +13,7 @@ import { TryCart } from './try-cart.tsx'
 /** What a pool grants, how much of its budget is used, and a cart to try it with. */
 export const PoolTerms = ({ pool }: { pool: CouponPool }) => {
   const [dialog, openDialog, close] = useUrlDialog<'discount' | 'cart'>('viewer')
-  const { discount, rules, stackable, budgetAmount, budgetUsedAmount, status } = pool
+  const { discount, rules, stackable, priority, budgetAmount, budgetUsedAmount, status } = pool
   const mayEdit = useMay('editor') && status !== 'archived'
   const currency = discount.currency ?? budgetAmount?.currency ?? ''
   const amount = (value: number | undefined) =>
@@ -28,6 +29,7 @@ export const PoolTerms = ({ pool }: { pool: CouponPool }) => {
     ['First order', rules?.firstOrderOnly ? 'only' : undefined],
     ['Condition', rules?.condition && JSON.stringify(rules.condition)],
     ['Other coupons', stackable ? 'combines with those that do' : 'applies alone'],
+    ['Priority', priority > 0 ? formatNumber(priority) : undefined],
   ]
   return (
     <Card

@@ -66,6 +66,7 @@ export const Pool = () => {
     maxRedemptions,
   } = pool.data
   const isUnique = kind === 'unique'
+  const isAutomatic = kind === 'automatic'
   return (
     <>
       <PageHeader
@@ -74,13 +75,15 @@ export const Pool = () => {
         aside={<Status status={status} />}
         actions={
           <>
-            <a
-              href={`/api/projects/${projectId}/coupon-pools/${id}/export`}
-              download={`${name}.csv`}
-              className={buttonClass()}
-            >
-              <Icon name="download" /> Export CSV
-            </a>
+            {!isAutomatic && (
+              <a
+                href={`/api/projects/${projectId}/coupon-pools/${id}/export`}
+                download={`${name}.csv`}
+                className={buttonClass()}
+              >
+                <Icon name="download" /> Export CSV
+              </a>
+            )}
             {status !== 'archived' && (
               <For atLeast="editor">
                 <Button onClick={() => openDialog('edit')}>Edit</Button>
@@ -103,7 +106,9 @@ export const Pool = () => {
                   confirm="Archive"
                   onConfirm={() => archive.mutateAsync()}
                 >
-                  Its codes are refused as expired from then on.
+                  {isAutomatic
+                    ? 'It no longer applies to carts from then on.'
+                    : 'Its codes are refused as expired from then on.'}
                 </ConfirmButton>
               </For>
             )}
@@ -143,7 +148,7 @@ export const Pool = () => {
                   ]
                 : []),
               ['Discount', formatDiscount(discount)],
-              ['Codes', formatNumber(generated)],
+              ['Codes', isAutomatic ? 'none: it applies by itself' : formatNumber(generated)],
               [
                 'Redeemed',
                 `${formatNumber(redeemed)}${generated > 0 && isUnique ? ` (${formatPercent(redeemed / generated)})` : ''}`,

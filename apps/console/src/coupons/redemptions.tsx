@@ -45,7 +45,7 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
           title: 'Code',
           cell: (redemption) => (
             <>
-              <code className="block min-w-28 font-mono wrap-anywhere">{redemption.code}</code>
+              <code className="block min-w-28 font-mono wrap-anywhere">{nameOf(redemption)}</code>
               <NarrowLine>
                 <Redeemer redemption={redemption} />
                 {amountOf(redemption)}, <Time at={redemption.redeemedAt} as="ago" />
@@ -95,11 +95,13 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
                 <ConfirmButton
                   small
                   label="Roll back"
-                  title={`Roll back ${redemption.code}?`}
+                  title={`Roll back ${nameOf(redemption)}?`}
                   confirm="Roll back"
                   onConfirm={() => rollBack.mutateAsync(redemption.id)}
                 >
-                  The code can be redeemed again, as if this order had never used it.
+                  {redemption.code === null
+                    ? 'The promotion no longer counts as used by this order.'
+                    : 'The code can be redeemed again, as if this order had never used it.'}
                 </ConfirmButton>
               </span>
             ) : (
@@ -125,6 +127,9 @@ export const Redemptions = ({ poolId }: { poolId?: string }) => {
     />
   )
 }
+
+/** The code, or what stands for it of an automatic promotion. */
+const nameOf = ({ code }: Redemption): string => code ?? 'promotion'
 
 const amountOf = ({ amount, currency }: Redemption): string =>
   amount !== null && currency ? formatMoney(amount, currency) : '–'

@@ -27,7 +27,11 @@ export const RollBackPart = ({ redemption }: { redemption: Granted }) => {
       <Button small onClick={() => setOpen(true)}>
         Return a part
       </Button>
-      <Modal open={open} onClose={() => setOpen(false)} title={`Return a part of ${redemption.code}`}>
+      <Modal
+        open={open}
+        onClose={() => setOpen(false)}
+        title={`Return a part of ${redemption.code ?? 'a promotion'}`}
+      >
         <PartForm redemption={redemption} onDone={() => setOpen(false)} />
       </Modal>
     </>

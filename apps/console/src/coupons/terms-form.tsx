@@ -42,6 +42,7 @@ export const TermsForm = ({
         ...(isKnown && { discount: discountOf(discount, type, currency, values) }),
         rules: rulesOf(values, currency, firstOrderOnly),
         stackable,
+        priority: Number(values.priority),
         budgetAmount: budgetOf(values, currency),
       }
       const params = { path: { projectId, id: pool.id } }
@@ -145,6 +146,16 @@ export const TermsForm = ({
         defaultValue={rules?.condition ? JSON.stringify(rules.condition) : ''}
       />
       <Switch label="Combines with other coupons that do" checked={stackable} onChange={setStackable} />
+      <Input
+        label="Priority"
+        name="priority"
+        type="number"
+        min={0}
+        max={1_000}
+        required
+        defaultValue={pool.priority}
+        hint="Of several for a cart, the higher one applies first."
+      />
       {amount(
         'budget',
         'Budget',

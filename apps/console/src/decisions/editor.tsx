@@ -165,7 +165,12 @@ export const DecisionEditor = ({
                     label="Coupon from"
                     value={couponPoolId}
                     onChange={(event) => setVariant(id, { couponPoolId: event.target.value })}
-                    options={[['', 'no coupon'], ...pools.rows.map((pool) => [pool.id, pool.name] as const)]}
+                    options={[
+                      ['', 'no coupon'],
+                      ...pools.rows
+                        .filter(({ kind }) => kind !== 'automatic')
+                        .map((pool) => [pool.id, pool.name] as const),
+                    ]}
                   />
                   <Button
                     look="quiet"

@@ -43,6 +43,8 @@ export const couponCsvRoutes = ({
       const pool = await find(projectId, id)
       if (pool.kind === 'shared')
         throw unprocessable('id', 'kind', 'is a shared pool, which has only one code')
+      if (pool.kind === 'automatic')
+        throw unprocessable('id', 'kind', 'is an automatic pool, which has no codes')
       if (pool.status === 'archived') throw unprocessable('id', 'status', 'is an archived pool')
       return { body: await importCodes(db, pool, stream, quotas, allowAgain) }
     }),

@@ -20,6 +20,7 @@ export const createPool = (
     await requireCallerWithLock(tx)
     requireWithinQuota(quotas, 'couponPools', used.pools + 1)
     requireWithinQuota(quotas, 'couponCodes', used.codes + pool.size, 'size')
+    if (pool.kind === 'automatic') requireWithinQuota(quotas, 'promotions', used.promotions + 1)
     const id = uuidv7()
     await tx.couponPool.create({ data: { ...pool, id, projectId, count: { create: {} } } })
     if (code === null) return id
@@ -31,17 +32,19 @@ export const createPool = (
 
 const LOCK = 'SELECT 1 FROM pg_advisory_xact_lock(hashtextextended($1, 0))'
 const USED = `
-  SELECT count(*)::int AS pools, coalesce(sum(size), 0)::float8 AS codes FROM coupon.pools WHERE project_id = $1::uuid`
+  SELECT count(*)::int AS pools, coalesce(sum(size), 0)::float8 AS codes,
+    count(*) FILTER (WHERE kind = 'automatic' AND archived_at IS NULL)::int AS promotions
+  FROM coupon.pools WHERE project_id = $1::uuid`
+
+/** What a project has of the coupon quotas. */
+type UsedQuotas = { pools: number; codes: number; promotions: number }
 
 /**
- * Locks the coupon quotas of a project until the transaction ends, and resolves to how many pools and codes it has. Always
+ * Locks the coupon quotas of a project until the transaction ends, and resolves to how much of them it uses. Always
  * called before a pool is locked.
  */
-export const lockCouponQuotas = async (
-  query: Query<{ pools: number; codes: number }>,
-  projectId: string,
-): Promise<{ pools: number; codes: number }> => {
+export const lockCouponQuotas = async (query: Query<UsedQuotas>, projectId: string): Promise<UsedQuotas> => {
   await query(LOCK, [quotaLock(projectId, 'couponCodes')])
   const [used] = await query(USED, [projectId])
-  return used ?? { pools: 0, codes: 0 }
+  return used ?? { pools: 0, codes: 0, promotions: 0 }
 }

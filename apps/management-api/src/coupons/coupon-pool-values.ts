@@ -30,8 +30,10 @@ export const requireUnguessable = (space: CodeSpace, size: number): void =>
 /** Reads a request to create a pool. @throws AppError unprocessable */
 export const newPoolValues = (body: NewPool): PoolValues => {
   const { name, kind, size = 0, prefix = '', length = DEFAULT_CODE_LENGTH } = body
-  if (kind === 'unique' && body.code !== undefined) throw unprocessable('code', 'kind', 'is for shared pools')
+  if (kind !== 'shared' && body.code !== undefined) throw unprocessable('code', 'kind', 'is for shared pools')
   if (kind === 'shared' && size > 1) throw unprocessable('size', 'kind', 'is for unique pools')
+  if (kind === 'automatic' && size > 0)
+    throw unprocessable('size', 'kind', 'is for unique pools: an automatic one has no codes')
   const alphabet = (body.alphabet ?? DEFAULT_ALPHABET).toUpperCase()
   requireNoProblems(alphabetProblems(alphabet), NOT_VALID)
   const space = { alphabet, length, prefix: prefix.toUpperCase() }
@@ -48,6 +50,7 @@ export const newPoolValues = (body: NewPool): PoolValues => {
     const code = body.code === undefined ? drawnCode(space) : requireCode(body.code)
     return { pool: { ...values, status: 'ready', size: 1, generated: 1 }, code }
   }
+  if (kind === 'automatic') return { pool: { ...values, status: 'ready', size: 0 }, code: null }
   requireUnguessable(space, size)
   return { pool: { ...values, status: size === 0 ? 'draft' : 'generating', size }, code: null }
 }
@@ -124,14 +127,18 @@ const columnsOf = ({ discount, rules, budgetAmount }: PoolTerms) => ({
   ...(budgetAmount !== null && { budgetCurrency: budgetAmount.currency }),
 })
 
-type Terms = Pick<NewPool, 'startsAt' | 'expiresAt' | 'perProfileLimit' | 'maxRedemptions' | 'stackable'>
+type Terms = Pick<
+  NewPool,
+  'startsAt' | 'expiresAt' | 'perProfileLimit' | 'maxRedemptions' | 'stackable' | 'priority'
+>
 
-const termsOf = ({ startsAt, expiresAt, perProfileLimit, maxRedemptions, stackable }: Terms) => ({
+const termsOf = ({ startsAt, expiresAt, perProfileLimit, maxRedemptions, stackable, priority }: Terms) => ({
   ...(startsAt !== undefined && { startsAt: timeOf(startsAt) }),
   ...(expiresAt !== undefined && { expiresAt: timeOf(expiresAt) }),
   ...(perProfileLimit !== undefined && { perProfileLimit }),
   ...(maxRedemptions !== undefined && { maxRedemptions }),
   ...(stackable !== undefined && { stackable }),
+  ...(priority !== undefined && { priority }),
 })
 
 const timeOf = (text: string | null): Date | null => (text === null ? null : dateOfTime(text))

@@ -123,6 +123,8 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
       const topUp = (pool: StoredPool, codesOfProject: number): Prisma.CouponPoolUpdateInput => {
         if (pool.kind === 'shared')
           throw unprocessable('count', 'kind', 'is a shared pool, which has only one code')
+        if (pool.kind === 'automatic')
+          throw unprocessable('count', 'kind', 'is an automatic pool, which has no codes')
         if (pool.status === 'archived') throw unprocessable('count', 'status', 'is an archived pool')
         const size = pool.size + count
         if (size > MAX_POOL_SIZE)
@@ -137,6 +139,8 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
       if (userId === null && visitorId === null)
         throw unprocessable('userId', 'required', 'or visitorId is required')
       const pool = await find(projectId, id)
+      if (pool.kind === 'automatic')
+        throw unprocessable('id', 'kind', 'is an automatic pool, which has no codes')
       const [profileId] = await resolveProfiles(db.pool, [{ projectId, userId, visitorId }])
       const assigned = await assignCoupon(projectId, pool.id, profileId ?? '')
       if ('reason' in assigned) {

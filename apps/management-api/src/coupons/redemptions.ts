@@ -15,7 +15,7 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
   const viewAll = async (redemptions: readonly Redemption[]) => {
     const couponIds = redemptions.map(({ couponId }) => couponId)
     const codes = await readCodes(db.pool, couponIds)
-    return redemptions.map((redemption) => viewRedemption(redemption, codes.get(redemption.couponId) ?? ''))
+    return redemptions.map((redemption) => viewRedemption(redemption, codes.get(redemption.couponId) ?? null))
   }
 
   return [
@@ -52,8 +52,8 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
 
 type Redemption = Prisma.CouponRedemptionGetPayload<object>
 
-/** A redemption as it is shown. Amounts are limited to what a JSON number holds exactly. */
-export const viewRedemption = (redemption: Redemption, code: string) =>
+/** A redemption as it is shown, with the code of its coupon, null of an automatic promotion. Amounts are limited to what a JSON number holds exactly. */
+export const viewRedemption = (redemption: Redemption, code: string | null) =>
   pick(
     {
       ...redemption,

@@ -43,8 +43,8 @@ const MERGED_INTO = 'SELECT merged_into FROM ingest.profiles WHERE id = $1 AND m
 const UNCOUNT_POOL =
   'UPDATE coupon.pool_counts SET redeemed = redeemed - 1, granted = granted - $2 WHERE pool_id = $1'
 const COUPON = `
-  SELECT c.code, c.display, p.prefix, p.discount FROM coupon.coupons c JOIN coupon.pools p ON p.id = c.pool_id
-  WHERE c.id = $1`
+  SELECT c.code, c.display, p.prefix, p.discount FROM coupon.pools p
+  LEFT JOIN coupon.coupons c ON c.id = $2 AND c.pool_id = p.id WHERE p.id = $1`
 
 type Row = {
   pool_id: string
@@ -62,7 +62,8 @@ type Row = {
   rolled_back_amount: number
   budget_charge: number | null
 }
-type CouponRow = { code: string; display: string | null; prefix: string; discount: Discount }
+/** The code is null of an automatic promotion. */
+type CouponRow = { code: string | null; display: string | null; prefix: string; discount: Discount }
 
 /**
  * Rolls a redemption back, once: restores the coupon and the counts and publishes the rollback. The redemption stays as
@@ -166,9 +167,10 @@ const publish = async (
   made: Row,
   kind: CouponRedemptionRecord['kind'],
 ): Promise<void> => {
-  const { rows } = await client.query<CouponRow>(COUPON, [made.coupon_id])
+  const { rows } = await client.query<CouponRow>(COUPON, [made.pool_id, made.coupon_id])
   const [coupon] = rows
-  if (!coupon) throw new Error(`the coupon ${made.coupon_id} of a redemption is gone`)
+  if (!coupon) throw new Error(`the pool ${made.pool_id} of a redemption is gone`)
+  const { code, display, prefix, discount } = coupon
   await addToOutbox(client, LANE, couponsRedeemed, [
     {
       key: `${projectId}:${made.coupon_id}`,
@@ -179,8 +181,8 @@ const publish = async (
         redemptionId: id,
         couponId: made.coupon_id,
         poolId: made.pool_id,
-        code: displayCode(coupon, coupon.prefix),
-        discount: coupon.discount,
+        code: code === null ? null : displayCode({ code, display }, prefix),
+        discount,
         profileId: made.profile_id,
         visitorId: made.visitor_id,
         userId: made.user_id,

@@ -27,7 +27,8 @@ const DELETE_RESOURCES = [
   ['link', 'DELETE FROM link.links WHERE id = ANY($1::uuid[])'],
   [
     'pool',
-    `DELETE FROM coupon.attempts WHERE coupon_id IN (SELECT id FROM coupon.coupons WHERE pool_id = ANY($1::uuid[]))`,
+    `DELETE FROM coupon.attempts WHERE coupon_id = ANY($1::uuid[])
+      OR coupon_id IN (SELECT id FROM coupon.coupons WHERE pool_id = ANY($1::uuid[]))`,
   ],
   ['pool', 'DELETE FROM coupon.redemptions WHERE pool_id = ANY($1::uuid[])'],
   ['pool', 'DELETE FROM coupon.assignments WHERE pool_id = ANY($1::uuid[])'],

@@ -8,6 +8,8 @@ import { optionalId } from './identify.ts'
 export const MAX_CART_LINES = 200
 export const MAX_LINE_QUANTITY = 1_000_000
 export const MAX_CART_CODES = 10
+/** Maximum automatic promotions of a request. */
+export const MAX_CART_PROMOTIONS = 50
 /** Maximum size of a request with a cart after decompression, in bytes. */
 export const MAX_CART_BODY_BYTES = 128 * 1024
 
@@ -66,6 +68,20 @@ export const ValidateRequest = Type.Object(
 )
 export type ValidateRequest = Static<typeof ValidateRequest>
 export const validateRequest = compileValidator(ValidateRequest)
+
+export const QualifyRequest = Type.Object(
+  {
+    codes: CartCodes('The codes that the customer has entered. They compete with the promotions.'),
+    ...cartFields,
+    userId: optionalId(
+      'Whose cart it is. Needed for promotions with a limit or a rule about the person. Only for `sec` keys: a page ' +
+        'sends the `visitorId`, which is linked to the user.',
+    ),
+  },
+  { additionalProperties: false },
+)
+export type QualifyRequest = Static<typeof QualifyRequest>
+export const qualifyRequest = compileValidator(QualifyRequest)
 
 /** The discounts of the lines of a cart, in its order. */
 export const DiscountedItems = Type.Array(

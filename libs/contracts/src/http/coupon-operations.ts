@@ -3,7 +3,15 @@ import { cartRefusals, couponRefusals } from '../coupon.ts'
 import { CURRENCY_DESCRIPTION } from '../currency.ts'
 import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
-import { CartCode, CartCodes, CartItems, DiscountedItems, ShippingAmount, ValidateRequest } from './cart.ts'
+import {
+  CartCode,
+  CartCodes,
+  CartItems,
+  DiscountedItems,
+  MAX_CART_PROMOTIONS,
+  ShippingAmount,
+  ValidateRequest,
+} from './cart.ts'
 import { CouponLookup, RedeemRefusalSchema } from './coupon-views.ts'
 import { ErrorBody } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
@@ -18,6 +26,15 @@ const RedeemRequest = Type.Object(
     code: Type.Optional(CartCode),
     codes: CartCodes(
       'Several codes of a cart, instead of `code`, redeemed together or not at all. Requires `items`.',
+    ),
+    promotions: Type.Optional(
+      Type.Array(Id, {
+        minItems: 1,
+        maxItems: MAX_CART_PROMOTIONS,
+        description:
+          'The ids of automatic promotions, such as those that `qualify` answers, redeemed together with `codes` or ' +
+          'not at all. Requires `items` and `orderId`.',
+      }),
     ),
     userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
     visitorId: optionalId('Who redeems it, when there is no userId.'),
@@ -87,6 +104,14 @@ const Redeemed = {
     items: Type.Optional(DiscountedItems),
   }),
 }
+/** A coupon, or an automatic promotion without a code. */
+const RedeemedCoupon = Type.Object({
+  ...CouponLookup.properties,
+  code: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'Null for an automatic promotion.',
+  }),
+})
 const RedeemResult = Type.Union([
   Type.Object({ ok: Type.Literal(true), ...Redeemed }, { description: 'For `code`.' }),
   Type.Object(
@@ -96,11 +121,11 @@ const RedeemResult = Type.Union([
       shippingDiscountAmount: Type.Integer({ description: 'The part of it for the shipping.' }),
       // A repeated request gets the stored answer, from which an erasure has removed what was bought.
       items: Type.Optional(DiscountedItems),
-      redemptions: Type.Array(Type.Object(Redeemed), {
-        description: 'One for each code, in the order of the request.',
+      redemptions: Type.Array(Type.Object({ ...Redeemed, coupon: RedeemedCoupon }), {
+        description: 'One for each code, and then for each promotion, in the order of the request.',
       }),
     },
-    { description: 'For `codes`. A repeat after the person was erased has no `items`.' },
+    { description: 'For `codes` and `promotions`. A repeat after the person was erased has no `items`.' },
   ),
 ])
 
@@ -121,7 +146,8 @@ export const redeemCoupon = defineOperation({
     'space and the order of members do not matter. A request that was answered 400, 404, `pool_not_ready` or ' +
     '5xx is processed again. With `items` the rules of the pool are checked, and the redemption stores the ' +
     'discount that is granted. A pool with rules or a budget needs them. Several `codes` are redeemed together or ' +
-    'not at all, and grant what `validate` answers for them.',
+    'not at all, and grant what `validate` answers for them. `promotions` are redeemed like codes: with those that ' +
+    '`qualify` chose they grant what it answered.',
   access: { by: 'key', scope: 'coupons:redeem' },
   forPrograms: true,
   limited: true,
@@ -146,6 +172,9 @@ export const redeemCoupon = defineOperation({
         error: Type.String(),
         reason: RedeemRefusalSchema,
         code: Type.Optional(Type.String({ description: 'One of the `codes` that cannot be redeemed.' })),
+        promotionId: Type.Optional(
+          Type.String({ description: 'One of the `promotions` that cannot be redeemed, instead of `code`.' }),
+        ),
       }),
     },
     422: { description: 'The Idempotency-Key belongs to another request', schema: ErrorBody },
@@ -153,6 +182,7 @@ export const redeemCoupon = defineOperation({
 })
 
 const REFUSALS = [...couponRefusals, ...cartRefusals, 'not_found', 'duplicate'] as const
+export const CodeRefusalSchema = Type.Unsafe<CodeRefusal>({ type: 'string', enum: [...REFUSALS] })
 /** Why a code of a cart is not valid. */
 export type CodeRefusal = (typeof REFUSALS)[number]
 
@@ -169,7 +199,7 @@ const ValidateResult = Type.Object({
     Type.Object({
       code: Type.String(),
       valid: Type.Boolean(),
-      reason: Type.Optional(Type.Unsafe<CodeRefusal>({ type: 'string', enum: [...REFUSALS] })),
+      reason: Type.Optional(CodeRefusalSchema),
       message: Type.Optional(Type.String({ description: 'The reason in words.' })),
       discountAmount: Type.Integer(),
     }),

@@ -21,6 +21,7 @@ import { PageQuery, pageOf } from './page.ts'
 export const MAX_POOL_SIZE = 100_000_000
 /** Maximum lines that the result of an import lists. All are counted. */
 export const MAX_REPORTED_LINES = 1_000
+const MAX_PRIORITY = 1_000
 
 const Limit = (description: string) =>
   Type.Optional(
@@ -37,6 +38,15 @@ const terms = {
   stackable: Type.Optional(
     Type.Boolean({
       description: 'Whether it combines with other stackable coupons in a cart. Default: false.',
+    }),
+  ),
+  priority: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_PRIORITY,
+      description:
+        'Of several coupons and promotions with discounts of one type, the higher priority applies first, and of ' +
+        'combinations that grant the same, the one with the higher priorities. Default: 0.',
     }),
   ),
   budgetAmount: Type.Optional(nullable<Budget>(Budget)),
@@ -110,7 +120,8 @@ export const createCouponPool = defineOperation({
   tag,
   summary: 'Create a pool of coupons',
   description:
-    'Codes are generated in the background, in chunks; `generated` and `size` show the progress. The request ' +
+    'A pool of the kind `automatic` has no codes: it is a promotion for `POST /api/v1/promotions/qualify`. For other ' +
+    'kinds codes are generated in the background, in chunks; `generated` and `size` show the progress. The request ' +
     'is refused when alphabet and length give fewer than 60 random bits, or too few codes for the pool; the ' +
     'message contains the number.',
   access: editor,
@@ -266,7 +277,7 @@ export const importCoupons = defineOperation({
     },
     415: { description: 'The body is not text/csv', schema: ErrorBody },
     422: {
-      description: 'The pool is shared or archived, or it is not clear which column has the codes',
+      description: 'The pool is shared, automatic or archived, or it is not clear which column has the codes',
       schema: ErrorBody,
     },
   },

@@ -28,7 +28,10 @@ const oneOf = <T extends string>(values: readonly T[], description?: string) =>
 const nullableInteger = (description: string) =>
   Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
 
-export const PoolKindSchema = oneOf<PoolKind>(poolKinds)
+export const PoolKindSchema = oneOf<PoolKind>(
+  poolKinds,
+  '`automatic` pools have no codes: they are promotions that apply to every cart that meets their rules.',
+)
 export const CouponStatusSchema = oneOf<CouponStatus>(couponStatuses)
 /** Why a coupon is not redeemed. */
 export const RedeemRefusalSchema = oneOf<CouponRefusal | CartRefusal>([...couponRefusals, ...cartRefusals])
@@ -175,6 +178,7 @@ export const PoolView = Type.Object({
   discount: Discount,
   rules: nullable<CouponRules>(CouponRules),
   stackable: Type.Boolean({ description: 'Whether it combines with other stackable coupons in a cart.' }),
+  priority: Type.Integer({ description: 'Of several for a cart, the higher one applies first.' }),
   budgetAmount: nullable<Budget>(Budget),
   budgetUsedAmount: Type.Integer({
     description:
@@ -216,7 +220,10 @@ export const RedemptionView = Type.Object({
   id: Id,
   couponId: Id,
   poolId: Id,
-  code: Type.String(),
+  code: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'Null for an automatic promotion, whose `couponId` is the id of the pool.',
+  }),
   profileId: NullableString,
   visitorId: NullableString,
   userId: NullableString,

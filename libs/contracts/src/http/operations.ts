@@ -32,6 +32,7 @@ import type { Operation } from './operation.ts'
 import { postHogOperations } from './posthog-protocol.ts'
 import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
+import { promotionOperations } from './promotions.ts'
 import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { secondFactorOperations } from './second-factor.ts'
@@ -69,6 +70,7 @@ export const operations: readonly Operation[] = [
   ...annotationOperations,
   ...shareOperations,
   ...couponOperations,
+  ...promotionOperations,
   ...couponPoolOperations,
   ...managedCouponOperations,
   ...redemptionOperations,

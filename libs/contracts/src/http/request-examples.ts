@@ -106,6 +106,13 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
     items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],
     shippingAmount: 490,
   },
+  qualifyPromotions: {
+    codes: ['WELCOME10'],
+    userId: 'user-1',
+    currency: 'EUR',
+    items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],
+    shippingAmount: 490,
+  },
   previewCouponPool: {
     currency: 'EUR',
     items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],

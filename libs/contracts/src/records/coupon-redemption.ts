@@ -10,7 +10,8 @@ export const CouponRedemptionRecord = Type.Object({
   redemptionId: Id,
   couponId: Id,
   poolId: Id,
-  code: Type.String(),
+  /** Null for an automatic promotion, whose `couponId` is the id of its pool. */
+  code: NullableString,
   discount: JsonObject,
   profileId: NullableString,
   visitorId: NullableString,

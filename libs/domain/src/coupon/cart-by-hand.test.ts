@@ -2,7 +2,8 @@ import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
-import { type CartCoupon, discountCart } from './cart-discount.ts'
+import { discountCart } from './cart-discount.ts'
+import type { CartCoupon } from './grant.ts'
 
 // A second calculation, step by step in bigint, that shares no code with the first.
 
@@ -69,7 +70,7 @@ const freeUnits = (lines: HandLine[], chosen: (line: HandLine) => boolean): Hand
 
 const coupon = (code: string, discount: Discount, rules: CouponRules | null = null): CartCoupon => ({
   code,
-  pool: { id: code, discount, rules, stackable: true, budget: null },
+  pool: { id: code, discount, rules, stackable: true, priority: 0, budget: null },
 })
 
 describe("a shop's cart of 100 lines", () => {

@@ -3,8 +3,9 @@ import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
-import { type CartCoupon, discountCart, type Grant } from './cart-discount.ts'
+import { discountCart } from './cart-discount.ts'
 import { type Cart, type CartPool, isCountable, type Shopper } from './cart-rules.ts'
+import type { CartCoupon, Grant } from './grant.ts'
 import { returnedDiscount } from './returned-discount.ts'
 
 const item = (sku: string, quantity: number, unitAmount: number, category?: string): CartItem => ({
@@ -20,7 +21,10 @@ const cartOf = (items: readonly CartItem[], shippingAmount = 0): Cart => ({
 })
 const coupon = (discount: Discount, more: Partial<CartPool> & { code?: string } = {}): CartCoupon => {
   const { code = 'CODE', ...pool } = more
-  return { code, pool: { id: code, discount, rules: null, stackable: false, budget: null, ...pool } }
+  return {
+    code,
+    pool: { id: code, discount, rules: null, stackable: false, priority: 0, budget: null, ...pool },
+  }
 }
 const withRules = (rules: CouponRules, discount: Discount = tenPercent) => coupon(discount, { rules })
 const judge = (cart: Cart, coupons: readonly CartCoupon[], shopper?: Shopper) =>

@@ -29,6 +29,8 @@ export type CartPool = {
   discount: Discount
   rules: CouponRules | null
   stackable: boolean
+  /** Which of several applies first, and of equal combinations: the higher one. */
+  priority: number
   budget: { amount: number; currency: string; used: number } | null
 }
 
@@ -79,13 +81,39 @@ export const cartRefusalOf = (
   const { discount, rules } = pool
   const currency = currencyOfPool(pool)
   if (currency !== undefined && currency !== cart.currency) return 'currency_mismatch'
-  const eligible = cart.items.filter((item) => isEligible(item, rules))
+  const { eligible, total } = eligibleOf(cart, rules)
   if (eligible.length === 0) return 'no_eligible_items'
-  const total = sumOf(eligible.map(amountOf))
   if (total < (rules?.minimumAmount ?? 0)) return 'minimum_not_reached'
   if (total > (rules?.maximumAmount ?? total)) return 'maximum_exceeded'
   if (countedUnits(eligible) < unitsNeeded(discount)) return 'quantity_not_reached'
   return personRefusalOf(rules, shopper, work) ?? (combines(pool, cart) ? undefined : 'not_stackable')
+}
+
+/** The items of a cart that a pool applies to, and what they amount to. */
+const eligibleOf = ({ items }: Cart, rules: CouponRules | null) => {
+  const eligible = items.filter((item) => isEligible(item, rules))
+  return { eligible, total: sumOf(eligible.map(amountOf)) }
+}
+
+/** What a cart lacks: an amount in minor units, and units for `buy_x_get_y`. At least one is present. */
+export type Missing = { amount?: number; quantity?: number }
+
+/** What a cart lacks of a pool's items to meet all of its rules; undefined when more items would not do, or none lacks. */
+export const missingOf = (
+  cart: Cart,
+  pool: CartPool,
+  shopper: Shopper | undefined,
+  work: WorkBudget,
+): Missing | undefined => {
+  const { discount, rules } = pool
+  const currency = currencyOfPool(pool)
+  if (currency !== undefined && currency !== cart.currency) return undefined
+  const { eligible, total } = eligibleOf(cart, rules)
+  const amount = (rules?.minimumAmount ?? 0) - total
+  const quantity = unitsNeeded(discount) - countedUnits(eligible)
+  if ((amount <= 0 && quantity <= 0) || total > (rules?.maximumAmount ?? total)) return undefined
+  if (personRefusalOf(rules, shopper, work) !== undefined || !combines(pool, cart)) return undefined
+  return { ...(amount > 0 && { amount }), ...(quantity > 0 && { quantity }) }
 }
 
 /** Whether a coupon of a pool combines with those that were redeemed for the order before. */

@@ -3,7 +3,8 @@ import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
-import { type CartCoupon, discountCart } from './cart-discount.ts'
+import { discountCart } from './cart-discount.ts'
+import type { CartCoupon } from './grant.ts'
 import { grantedBefore, type OrderRedemption } from './granted-before.ts'
 
 const line = (sku: string, quantity: number, unitAmount: number): CartItem => ({ sku, quantity, unitAmount })
@@ -66,7 +67,7 @@ describe('coupons of an order that are redeemed one after another', () => {
   const coupons = fc.array(fc.record({ discount, stackable: fc.boolean() }), { maxLength: 5 }).map((all) =>
     all.map(({ discount, stackable }, n): CartCoupon => {
       const code = `C${n}`
-      return { code, pool: { id: code, discount, rules: null, stackable, budget: null } }
+      return { code, pool: { id: code, discount, rules: null, stackable, priority: 0, budget: null } }
     }),
   )
 
@@ -115,6 +116,7 @@ describe('coupons of an order that are redeemed one after another', () => {
         discount: { type: 'percent', value: 10 },
         rules: null,
         stackable: true,
+        priority: 0,
         budget: null,
       },
     }

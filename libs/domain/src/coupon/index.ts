@@ -1,5 +1,12 @@
-export { type CouponOutcome, discountCart, exceedsBudget } from './cart-discount.ts'
-export { type Cart, type CartPool, type GrantedBefore, isCountable, needsCart } from './cart-rules.ts'
+export { type CouponOutcome, discountCart } from './cart-discount.ts'
+export {
+  type Cart,
+  type CartPool,
+  type GrantedBefore,
+  isCountable,
+  type Missing,
+  needsCart,
+} from './cart-rules.ts'
 export {
   alphabetProblems,
   type CodeSpace,
@@ -12,6 +19,8 @@ export {
   normalizeCode,
   normalizeCodePrefix,
 } from './code.ts'
+export { exceedsBudget, type Grant } from './grant.ts'
 export { grantedBefore, type OrderRedemption } from './granted-before.ts'
+export { MAX_COMPARED, type Qualification, qualifyCart } from './qualify-cart.ts'
 export { type CouponState, cartRefusalMessage, refusalMessage, refusalOf } from './refusal.ts'
 export { returnedDiscount } from './returned-discount.ts'

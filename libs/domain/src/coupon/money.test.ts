@@ -26,6 +26,20 @@ describe('dividing', () => {
   })
 })
 
+describe('a share', () => {
+  it('is the same for amounts that numbers hold exactly and for larger ones', () => {
+    const integer = (max: number) => fc.oneof(fc.nat({ max: 100 }), fc.integer({ min: 0, max }))
+    const most = Number.MAX_SAFE_INTEGER
+    fc.assert(
+      fc.property(integer(most), integer(most), integer(most), (amount, part, whole) => {
+        const ratio = { numerator: BigInt(Math.min(part, whole)), denominator: BigInt(Math.max(1, whole)) }
+        const exact = divideHalfEven(BigInt(amount) * ratio.numerator, ratio.denominator)
+        expect(shareOf(amount, ratio)).toBe(Number(exact))
+      }),
+    )
+  })
+})
+
 describe('a percentage', () => {
   it.each([
     [0, 0n, 1n],

@@ -9,8 +9,21 @@ export const divideHalfEven = (dividend: bigint, divisor: bigint): bigint => {
 }
 
 /** A share of an amount in minor units, rounded half to even. */
-export const shareOf = (amount: number, { numerator, denominator }: Ratio): number =>
-  Number(divideHalfEven(BigInt(amount) * numerator, denominator))
+export const shareOf = (amount: number, ratio: Ratio): number => sharesIn(ratio)(amount)
+
+/** Computes shares of amounts in minor units, each rounded half to even. Exact; with numbers where they suffice. */
+const sharesIn = ({ numerator, denominator }: Ratio): ((amount: number) => number) => {
+  const [factor, divisor] = [Number(numerator), Number(denominator)]
+  return (amount) => {
+    const dividend = amount * factor
+    if (dividend > Number.MAX_SAFE_INTEGER || divisor > Number.MAX_SAFE_INTEGER)
+      return Number(divideHalfEven(BigInt(amount) * numerator, denominator))
+    const rest = dividend % divisor
+    const quotient = (dividend - rest) / divisor
+    const isUp = rest > divisor - rest || (rest === divisor - rest && quotient % 2 === 1)
+    return isUp ? quotient + 1 : quotient
+  }
+}
 
 /** A percentage as an exact fraction of its shortest decimal form: 12.5 is 125/1000. */
 export const percentRatio = (percent: number): Ratio => {
@@ -30,8 +43,9 @@ export const sumOf = (amounts: readonly number[]): number => amounts.reduce((sum
  * share stays between 0 and the amount, then to the next largest. Equal amounts: the first one. `total` is at most the sum.
  */
 export const allocate = (total: number, amounts: readonly number[], ratio: Ratio): number[] => {
-  const shares = amounts.map((amount) => shareOf(amount, ratio))
+  const shares = amounts.map(sharesIn(ratio))
   let rest = total - sumOf(shares)
+  if (rest === 0) return shares
   const largestFirst = amounts.map((amount, index) => ({ amount, index })).sort((a, b) => b.amount - a.amount)
   for (const { amount, index } of largestFirst) {
     if (rest === 0) break

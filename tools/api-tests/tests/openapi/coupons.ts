@@ -13,6 +13,7 @@ import {
   updateCouponPool,
 } from '@waymark/contracts/http/coupon-pools'
 import { getCoupon, listCoupons, revokeCoupons, updateCoupon } from '@waymark/contracts/http/coupons'
+import { qualifyPromotions } from '@waymark/contracts/http/promotions'
 import { listRedemptions, rollBackRedemption } from '@waymark/contracts/http/redemptions'
 import { type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
@@ -115,6 +116,15 @@ export const couponExamples: Example[] = [
     good: async (world) => ({ body: { codes: [(await sharedPool(world)).code, 'UNKNOWN-CODE'], ...aCart } }),
     // Only clients that guess codes reach the limit.
     others: { 429: () => ({ body: { code: randomUUID(), ...aCart } }) },
+  },
+  {
+    operation: qualifyPromotions,
+    good: async (world) => {
+      await newPool(world, { kind: 'automatic', size: undefined })
+      return { body: { codes: [(await sharedPool(world)).code], ...aCart } }
+    },
+    // Only clients that guess codes reach the limit.
+    others: { 429: () => ({ body: { codes: [randomUUID()], ...aCart } }) },
   },
   {
     operation: lookUpCoupon,

@@ -1,0 +1,132 @@
+import { minorUnitDigits } from '@waymark/contracts/currency'
+import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
+import { type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
+import { WorkBudget } from '@waymark/domain/logic'
+import { findShopper } from '@waymark/pipeline'
+import type { CorePlatform } from '@waymark/service-kit'
+import { type Coupon, findCoupons, findReadyPromotions } from './redeemable-coupon-queries.ts'
+import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
+import { stateRefusalOf, withCounts } from './state-refusal.ts'
+import type { CartRequest } from './validate-cart.ts'
+
+/** A coupon or promotion that is considered for a cart. */
+type Candidate = { code: string; pool: Coupon['pool']; coupon: Coupon }
+
+/** Finds the promotions and codes that apply to a cart, and the best combination of them. Changes nothing. */
+export const createQualifyCart =
+  ({ db: { pool: db }, clock }: Pick<CorePlatform, 'db' | 'clock'>) =>
+  async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
+    const [found, promotions, shopper] = await Promise.all([
+      findCoupons(db, projectId, normalizedCodes(texts)),
+      findReadyPromotions(db, projectId),
+      findShopper(db, { projectId, userId, visitorId }),
+    ])
+    const person = await withCounts(db, [...found, ...promotions], shopper)
+    const now = clock()
+    const codes = requestedCodes(texts, found, person, now)
+    const candidates = [
+      ...promotions.filter((promotion) => stateRefusalOf(promotion, person, now) === undefined),
+      ...codes.flatMap((code) => ('coupon' in code ? [code.coupon] : [])),
+    ].map((coupon): Candidate => ({ code: coupon.normalizedCode, pool: coupon.pool, coupon }))
+    const { qualifications, best } = qualifyCart(cart, candidates, shopper, new WorkBudget())
+
+    const qualificationOf = new Map(candidates.map(({ coupon }, index) => [coupon, qualifications[index]]))
+    const considered = promotions.flatMap((promotion) => {
+      const qualification = qualificationOf.get(promotion)
+      return qualification ? [{ promotion, qualification }] : []
+    })
+    return {
+      best: viewBest(cart.items, best),
+      promotions: considered.flatMap(({ promotion, qualification }) =>
+        'grant' in qualification ? [{ ...viewTerms(promotion), ...viewGrant(qualification.grant) }] : [],
+      ),
+      codes: codes.map((code) =>
+        viewCode(code, 'coupon' in code ? qualificationOf.get(code.coupon) : undefined, cart.items.length),
+      ),
+      nearMisses: considered.flatMap(({ promotion, qualification }) =>
+        'missing' in qualification && qualification.missing
+          ? [
+              {
+                ...viewTerms(promotion),
+                missing: qualification.missing,
+                message: messageOf(qualification.missing, cart.currency),
+              },
+            ]
+          : [],
+      ),
+    }
+  }
+
+const viewTerms = ({ pool: { id, name, discount, stackable, priority } }: Coupon) => ({
+  id,
+  name,
+  discount,
+  stackable,
+  priority,
+})
+
+const viewGrant = ({ discountAmount, shippingDiscountAmount, items }: Grant) => ({
+  discountAmount,
+  shippingDiscountAmount,
+  itemDiscounts: [...items],
+})
+
+const viewBest = (items: readonly { sku: string }[], best: ReadonlyMap<Candidate, Grant>) => {
+  const sum = (of: (grant: Grant) => number) =>
+    [...best.values()].reduce((total, grant) => total + of(grant), 0)
+  const chosen = [...best].map(([{ coupon }, grant]) => ({ coupon, shown: viewGrant(grant) }))
+  return {
+    discountAmount: sum((grant) => grant.discountAmount),
+    shippingDiscountAmount: sum((grant) => grant.shippingDiscountAmount),
+    items: items.map(({ sku }, index) => ({ sku, discountAmount: sum((grant) => grant.items[index] ?? 0) })),
+    promotions: chosen.flatMap(({ coupon: { id, code }, shown }) =>
+      code === null ? [{ id, ...shown }] : [],
+    ),
+    codes: chosen.flatMap(({ coupon: { code }, shown }) => (code === null ? [] : [{ code, ...shown }])),
+  }
+}
+
+/** A code in the answer. */
+type ViewedCode = ReturnType<typeof viewGrant> & {
+  code: string
+  valid: boolean
+  reason?: CodeRefusal
+  message?: string
+  missing?: Missing
+}
+
+const viewCode = (
+  code: RequestedCode,
+  qualification: Qualification | undefined,
+  lines: number,
+): ViewedCode => {
+  const display = 'coupon' in code ? code.coupon.code : code.display
+  if (qualification && 'grant' in qualification)
+    return { code: display, valid: true, ...viewGrant(qualification.grant) }
+  const nothing = { discountAmount: 0, shippingDiscountAmount: 0, items: Array<number>(lines).fill(0) }
+  const reason = 'refusal' in code ? code.refusal : (qualification?.refusal ?? 'not_found')
+  const missing = qualification?.missing
+  return {
+    code: display,
+    valid: false,
+    reason,
+    message: CODE_MESSAGES[reason],
+    ...(missing && { missing }),
+    ...viewGrant(nothing),
+  }
+}
+
+/** What is missing, in words, with the amount as a decimal of its currency. */
+const messageOf = ({ amount, quantity }: Missing, currency: string): string =>
+  [
+    ...(amount === undefined ? [] : [`${formatAmount(amount, currency)} more`]),
+    ...(quantity === undefined ? [] : [`${quantity} more ${quantity === 1 ? 'item' : 'items'}`]),
+  ].join(' and ')
+
+/** An amount in minor units as an exact decimal, such as `8.00 EUR`. */
+const formatAmount = (amount: number, currency: string): string => {
+  const digits = minorUnitDigits(currency)
+  const text = `${amount}`.padStart(digits + 1, '0')
+  const decimal = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
+  return `${decimal} ${currency}`
+}

@@ -1,0 +1,51 @@
+import { AppError } from '@waymark/contracts/app-error'
+import { currencyOf } from '@waymark/contracts/currency'
+import { MAX_CART_BODY_BYTES, qualifyRequest } from '@waymark/contracts/http/cart'
+import { qualifyPromotions as operation } from '@waymark/contracts/http/promotions'
+import { requireValid } from '@waymark/contracts/require-valid'
+import { type CorePlatform, keyRoute, type Route } from '@waymark/service-kit'
+import type { MissLimit } from './miss-limit.ts'
+import type { createQualifyCart } from './qualify-cart.ts'
+import { requireCountable } from './redeem-route.ts'
+import type { CartRequest } from './validate-cart.ts'
+
+type Deps = {
+  apiKeys: CorePlatform['apiKeys']
+  missLimit: MissLimit
+  qualifyCart: ReturnType<typeof createQualifyCart>
+}
+
+/** The promotions and codes that apply to a cart. A code that does not exist counts as a failed look-up. */
+export const qualifyRoute = ({ apiKeys, missLimit, qualifyCart }: Deps): Route =>
+  keyRoute(
+    operation,
+    { apiKeys, maxBodyBytes: MAX_CART_BODY_BYTES },
+    async ({ apiKey, request: { ip }, body }) => {
+      const request = parseQualify(body.value)
+      // A page could ask for every user id that it guesses, and learn from the promotions who they are for.
+      if (apiKey.kind === 'pub' && request.userId !== null)
+        throw new AppError(
+          'bad_request',
+          'userId is not allowed with a public key: send the visitorId, which identify links to the user',
+        )
+      const qualify = () => qualifyCart(apiKey.projectId, request)
+      const { codes } = request
+      if (codes.length === 0) return { body: await qualify() }
+      const result = await missLimit.lookUp({ apiKey, ip, codes: codes.length }, async () => {
+        const found = await qualify()
+        return { found, misses: found.codes.filter(({ reason }) => reason === 'not_found').length }
+      })
+      return { body: result }
+    },
+  )
+
+/** Reads the body of a request to qualify a cart. @throws AppError bad_request */
+export const parseQualify = (body: unknown): CartRequest => {
+  const { currency, items, shippingAmount = 0, ...request } = requireValid(qualifyRequest, body)
+  return {
+    codes: request.codes ?? [],
+    userId: request.userId ?? null,
+    visitorId: request.visitorId ?? null,
+    cart: requireCountable({ currency: currencyOf(currency) ?? '', items, shippingAmount }),
+  }
+}
