@@ -3,9 +3,11 @@ import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
 import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper } from '@waymark/pipeline'
+import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
 import { type Coupon, findCoupons, findReadyPromotions } from './redeemable-coupon-queries.ts'
 import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
+import { inSegments } from './shopper-segments.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
 import type { CartRequest } from './validate-cart.ts'
 
@@ -14,15 +16,21 @@ type Candidate = { code: string; pool: Coupon['pool']; coupon: Coupon }
 
 /** Finds the promotions and codes that apply to a cart, and the best combination of them. Changes nothing. */
 export const createQualifyCart =
-  ({ db: { pool: db }, clock }: Pick<CorePlatform, 'db' | 'clock'>) =>
+  ({
+    db: { pool: db },
+    projectConfigs,
+    clock,
+  }: Pick<CorePlatform, 'db' | 'clock'> & { projectConfigs: ProjectConfigs }) =>
   async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
-    const [found, promotions, shopper] = await Promise.all([
+    const [found, promotions, known] = await Promise.all([
       findCoupons(db, projectId, normalizedCodes(texts)),
       findReadyPromotions(db, projectId),
       findShopper(db, { projectId, userId, visitorId }),
     ])
-    const person = await withCounts(db, [...found, ...promotions], shopper)
     const now = clock()
+    const coupons = [...found, ...promotions]
+    const shopper = await inSegments(db, projectConfigs, { projectId, shopper: known, coupons, now })
+    const person = await withCounts(db, coupons, shopper)
     const codes = requestedCodes(texts, found, person, now)
     const candidates = [
       ...promotions.filter((promotion) => stateRefusalOf(promotion, person, now) === undefined),

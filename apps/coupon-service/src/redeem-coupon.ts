@@ -36,6 +36,7 @@ import {
 } from './redemption-queries.ts'
 import { publishRedemption } from './redemption-records.ts'
 import { type Attempt, readAgain, refuse, refuseBy } from './redemption-refusal.ts'
+import { inSegments } from './shopper-segments.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
 
 /**
@@ -110,7 +111,12 @@ export const createRedeemCoupon = ({
     const { userId, visitorId, cart } = request
     const shopper =
       cart && coupons.some(needsShopper)
-        ? await findShopper(db.pool, { projectId, userId, visitorId })
+        ? await inSegments(db.pool, projectConfigs, {
+            projectId,
+            shopper: await findShopper(db.pool, { projectId, userId, visitorId }),
+            coupons,
+            now: clock(),
+          })
         : undefined
 
     const answerWith = (decide: (wanted: readonly Wanted[], attempt: Attempt) => Promise<Answer>) =>

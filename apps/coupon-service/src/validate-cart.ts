@@ -2,9 +2,11 @@ import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { type Cart, type CouponOutcome, discountCart } from '@waymark/domain/coupon'
 import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper } from '@waymark/pipeline'
+import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
 import { type CodedCoupon, findCoupons } from './redeemable-coupon-queries.ts'
 import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
+import { inSegments } from './shopper-segments.ts'
 import { withCounts } from './state-refusal.ts'
 
 /** A cart, the codes as they were entered, and the person by their ids, if known. */
@@ -17,13 +19,19 @@ export type CartRequest = {
 
 /** Computes what codes would grant for a cart. Changes nothing, and creates no profile. */
 export const createValidateCart =
-  ({ db: { pool: db }, clock }: Pick<CorePlatform, 'db' | 'clock'>) =>
+  ({
+    db: { pool: db },
+    projectConfigs,
+    clock,
+  }: Pick<CorePlatform, 'db' | 'clock'> & { projectConfigs: ProjectConfigs }) =>
   async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
-    const [found, shopper] = await Promise.all([
+    const [found, known] = await Promise.all([
       findCoupons(db, projectId, normalizedCodes(texts)),
       findShopper(db, { projectId, userId, visitorId }),
     ])
-    const codes = requestedCodes(texts, found, await withCounts(db, found, shopper), clock())
+    const now = clock()
+    const shopper = await inSegments(db, projectConfigs, { projectId, shopper: known, coupons: found, now })
+    const codes = requestedCodes(texts, found, await withCounts(db, found, shopper), now)
     const usable = codes.flatMap((code) => ('coupon' in code ? [code.coupon] : []))
     const outcomes = discountCart(
       cart,

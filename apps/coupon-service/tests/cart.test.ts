@@ -38,7 +38,7 @@ describe.skipIf(!services)('carts', () => {
   })
 
   const validate = (body: Record<string, unknown>) =>
-    createValidateCart({ db, clock: Date.now })(projectId, parseCart({ ...cart, ...body }))
+    createValidateCart({ db, projectConfigs, clock: Date.now })(projectId, parseCart({ ...cart, ...body }))
   const redeem = async (body: Record<string, unknown>, key?: string, where = db) => {
     const redeemCoupon = createRedeemCoupon({ db: where, projectConfigs, clock: Date.now })
     const idempotency =

@@ -1,6 +1,12 @@
 import { type Database, openDatabase, type Prisma } from '@waymark/database'
 import { DEFAULT_ALPHABET, drawCodes, normalizeCode } from '@waymark/domain/coupon'
-import { compileDecision, createDecisionSet } from '@waymark/domain/decision'
+import {
+  compileDecision,
+  compileSegment,
+  createDecisionSet,
+  createSegmentSet,
+  type Segment,
+} from '@waymark/domain/decision'
 import { insertCoupons } from '@waymark/pipeline'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { createTestDatabase } from '@waymark/testing'
@@ -23,8 +29,11 @@ export const openDatabases = async () => {
   }
 }
 
-/** The configurations of projects with nothing but selectors. */
-export const configsWith = (selectorsFor: ProjectConfig['selectorsFor'] = () => []): ProjectConfigs => ({
+/** The configurations of projects with nothing but selectors and segments. */
+export const configsWith = (
+  selectorsFor: ProjectConfig['selectorsFor'] = () => [],
+  segments: readonly Segment[] = [],
+): ProjectConfigs => ({
   get: async (projectId) => ({
     projectId,
     tenantId: 'tenant',
@@ -33,7 +42,7 @@ export const configsWith = (selectorsFor: ProjectConfig['selectorsFor'] = () => 
     checkFor: () => undefined,
     triggersFor: () => [],
     prepare: async () => {},
-    decisions: createDecisionSet([], compileDecision),
+    decisions: createDecisionSet([], compileDecision, createSegmentSet(segments, compileSegment)),
     selectorsFor,
   }),
 })

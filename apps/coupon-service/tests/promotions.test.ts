@@ -23,7 +23,12 @@ describe.skipIf(!services)('automatic promotions', () => {
   let db: Database
   let other: Database
   let projectId: string
-  const projectConfigs = configsWith()
+  const projectConfigs = configsWith(undefined, [
+    {
+      key: 'regulars',
+      condition: { counts: [{ eventName: 'order_placed', days: 30, op: 'gte', value: 2 }] },
+    },
+  ])
 
   beforeAll(async () => {
     databases = await openDatabases()
@@ -40,7 +45,7 @@ describe.skipIf(!services)('automatic promotions', () => {
   const promotion = async (values: Parameters<typeof createPool>[2] = {}): Promise<string> =>
     (await createPool(db, projectId, { kind: 'automatic', stackable: true, ...values })).id
   const qualify = (body: Record<string, unknown> = {}, clock = Date.now) =>
-    createQualifyCart({ db, clock })(projectId, parseQualify({ ...cart, ...body }))
+    createQualifyCart({ db, projectConfigs, clock })(projectId, parseQualify({ ...cart, ...body }))
   const redeem = async (body: Record<string, unknown>, where = db) => {
     const redeemCoupon = createRedeemCoupon({ db: where, projectConfigs, clock: Date.now })
     const { status, body: text } = await redeemCoupon({ projectId, device }, parseRedeem(body))
@@ -175,6 +180,23 @@ describe.skipIf(!services)('automatic promotions', () => {
       expect(await idsFor({ userId: 'ann' })).toEqual([forPro])
       expect(await idsFor({ userId: 'bob' })).toEqual([limited])
     })
+  })
+
+  it('may be for a segment, which qualifying and redeeming see', async () => {
+    const regulars = await promotion({ rules: { condition: { segment: 'regulars' } } })
+    await promotion({ rules: { condition: { segment: 'unknown' } } })
+    const ids = async () => (await qualify({ userId: 'ann' })).promotions.map(({ id }) => id)
+    const [profileId] = await resolveProfiles(db.pool, [{ projectId, userId: 'ann' }])
+    const order = { promotions: [regulars], ...cart, userId: 'ann', orderId: 'o' }
+    expect(await ids()).toEqual([])
+    expect((await redeem(order)).body.reason).toBe('condition_not_met')
+    const today = new Date().toISOString().slice(0, 10)
+    await db.pool.query(
+      `INSERT INTO decision.profile_event_counts (profile_id, event, day, n) VALUES ($1, 'order_placed', $2, 2)`,
+      [profileId, today],
+    )
+    expect(await ids()).toEqual([regulars])
+    expect((await redeem(order)).status).toBe(200)
   })
 
   describe('redeeming', () => {

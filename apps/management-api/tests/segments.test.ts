@@ -169,6 +169,34 @@ describe.skipIf(!services)('segments', () => {
     expect((await manage('DELETE', `segments/${key}`)).status).toBe(204)
   })
 
+  it('that a coupon pool uses cannot be deleted, and pools cannot use unknown ones', async () => {
+    const key = await create()
+    const discount = { type: 'percent', value: 10 }
+    const poolFor = (segment: string) => ({
+      name: `For ${segment}`,
+      kind: 'automatic',
+      discount,
+      rules: { condition: { segment } },
+    })
+    const refused = await manage('POST', 'coupon-pools', poolFor('no-such'))
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      [expect.objectContaining({ field: 'rules.condition', message: expect.stringContaining('no-such') })],
+    ])
+    const pool = await manage('POST', 'coupon-pools', poolFor(key))
+    expect(pool.status).toBe(201)
+    const path = `coupon-pools/${pool.body.id}`
+    expect((await manage('PATCH', path, { rules: { condition: { segment: 'no-such' } } })).status).toBe(422)
+    const cart = { currency: 'EUR', items: [{ sku: 'a', quantity: 1, unitAmount: 100 }] }
+    expect((await manage('POST', `${path}/preview`, { ...cart, userId: 'nobody' })).body).toMatchObject({
+      reason: 'condition_not_met',
+    })
+    const kept = await manage('DELETE', `segments/${key}`)
+    expect([kept.status, kept.body]).toMatchObject([409, { decisions: [], couponPools: [`For ${key}`] }])
+    expect((await manage('DELETE', path)).status).toBe(204)
+    expect((await manage('DELETE', `segments/${key}`)).status).toBe(204)
+  })
+
   it('are shown by the preview of a decision', async () => {
     const key = await create()
     const decision = aDecision(key)

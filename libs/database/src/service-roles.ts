@@ -243,6 +243,8 @@ export const serviceGrants = {
       'ingest.outbox': 'INSERT',
       'coupon.pools': 'SELECT, UPDATE (generated, size, status, failure, updated_at)',
       'coupon.pool_counts': 'SELECT, UPDATE (redeemed, granted)',
+      // Whether a person is in a segment.
+      'decision.profile_event_counts': 'SELECT',
       // Whether a person has ordered.
       'ingest.conversions': 'SELECT (project_id, profile_id, event_name, amount)',
       'coupon.coupons': 'SELECT, INSERT, UPDATE (status, redeemed_at)',

@@ -142,7 +142,7 @@ export const TermsForm = ({
         code
         rows={2}
         placeholder='{"==": [{"var": "traits.plan"}, "pro"]}'
-        hint="JsonLogic over the traits of the person. Left empty, everybody may redeem."
+        hint='JsonLogic over the traits of the person, or {"segment": "key"}. Left empty, everybody may redeem.'
         defaultValue={rules?.condition ? JSON.stringify(rules.condition) : ''}
       />
       <Switch label="Combines with other coupons that do" checked={stackable} onChange={setStackable} />

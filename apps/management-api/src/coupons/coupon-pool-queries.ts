@@ -4,15 +4,16 @@ import { inPrisma, type Query, requireCallerWithLock } from '../http/caller-quer
 import { unprocessable } from '../http/validation.ts'
 import { type Quotas, quotaLock, requireWithinQuota } from '../quotas.ts'
 import type { PoolValues } from './coupon-pool-values.ts'
+import { requireSegments } from './pool-segments.ts'
 
 /**
  * Stores a pool, with the coupon of a shared one, and resolves to its id.
- * @throws AppError unprocessable when the project already has the code, or would exceed a quota
+ * @throws AppError unprocessable when the project already has the code, or would exceed a quota, or has no such segment
  */
 export const createPool = (
   db: Pick<Database, 'prisma'>,
   projectId: string,
-  { pool, code }: PoolValues,
+  { pool, code, rules }: PoolValues,
   quotas: Quotas,
 ): Promise<string> =>
   db.prisma.$transaction(async (tx) => {
@@ -21,6 +22,7 @@ export const createPool = (
     requireWithinQuota(quotas, 'couponPools', used.pools + 1)
     requireWithinQuota(quotas, 'couponCodes', used.codes + pool.size, 'size')
     if (pool.kind === 'automatic') requireWithinQuota(quotas, 'promotions', used.promotions + 1)
+    await requireSegments(tx, projectId, rules)
     const id = uuidv7()
     await tx.couponPool.create({ data: { ...pool, id, projectId, count: { create: {} } } })
     if (code === null) return id

@@ -15,10 +15,11 @@ import {
 import { unprocessable } from '../http/validation.ts'
 import { type PoolTerms, storedTerms } from './coupon-terms.ts'
 
-/** The columns of a new pool, and the code of a shared one. */
+/** The columns of a new pool, the code of a shared one, and its rules. */
 export type PoolValues = {
   pool: Omit<Prisma.CouponPoolUncheckedCreateInput, 'id' | 'projectId' | 'count'>
   code: { code: string; display: string | null } | null
+  rules: CouponRules | null
 }
 
 const NOT_VALID = 'The request is not valid'
@@ -42,17 +43,18 @@ export const newPoolValues = (body: NewPool): PoolValues => {
     rules: body.rules ?? null,
     budgetAmount: body.budgetAmount ?? null,
   })
+  const { rules } = granted
   const terms = termsOf(body)
   requireOrder(terms.startsAt ?? null, terms.expiresAt ?? null)
   const values = { name, kind, ...space, ...columnsOf(granted), ...terms }
   if (kind === 'shared') {
     if (body.code === undefined) requireUnguessable(space, 1)
     const code = body.code === undefined ? drawnCode(space) : requireCode(body.code)
-    return { pool: { ...values, status: 'ready', size: 1, generated: 1 }, code }
+    return { pool: { ...values, status: 'ready', size: 1, generated: 1 }, code, rules }
   }
-  if (kind === 'automatic') return { pool: { ...values, status: 'ready', size: 0 }, code: null }
+  if (kind === 'automatic') return { pool: { ...values, status: 'ready', size: 0 }, code: null, rules }
   requireUnguessable(space, size)
-  return { pool: { ...values, status: size === 0 ? 'draft' : 'generating', size }, code: null }
+  return { pool: { ...values, status: size === 0 ? 'draft' : 'generating', size }, code: null, rules }
 }
 
 /** Reads a request to change a pool. @throws AppError unprocessable */

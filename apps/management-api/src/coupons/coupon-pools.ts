@@ -10,7 +10,7 @@ import {
   topUpCouponPool,
   updateCouponPool,
 } from '@waymark/contracts/http/coupon-pools'
-import { CouponView, PoolView } from '@waymark/contracts/http/coupon-views'
+import { type CouponRules, CouponView, PoolView } from '@waymark/contracts/http/coupon-views'
 import { pick } from '@waymark/contracts/http/pick'
 import type { Prisma } from '@waymark/database'
 import { displayCode } from '@waymark/domain/coupon'
@@ -25,6 +25,7 @@ import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
 import { createPool, lockCouponQuotas } from './coupon-pool-queries.ts'
 import { newPoolValues, patchedPoolValues, requireUnguessable, termsOfPool } from './coupon-pool-values.ts'
+import { requireSegments } from './pool-segments.ts'
 import { previewCart } from './preview-cart.ts'
 
 const withCount = { count: true } as const
@@ -72,7 +73,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
   const change = async (
     { projectId, id, requireMatch }: Pick<ProjectRequest, 'projectId' | 'id' | 'requireMatch'>,
     values: (pool: StoredPool, codesOfProject: number) => Prisma.CouponPoolUpdateInput,
-    { adds = false } = {},
+    { adds = false, rules }: { adds?: boolean; rules?: CouponRules | null | undefined } = {},
   ): Promise<StoredPool> =>
     db.prisma.$transaction(async (tx) => {
       // Always locked before the row of the pool.
@@ -82,6 +83,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
         await tx.couponPool.findFirst({ where: { id, projectId }, include: withCount }),
       )
       requireMatch(await view(pool, tx))
+      await requireSegments(tx, projectId, rules)
       const data = { ...values(pool, codes), updatedAt: new Date(clock()) }
       return tx.couponPool.update({ where: { id }, data, include: withCount })
     })
@@ -104,12 +106,15 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
       body: await view(await find(projectId, id)),
     })),
     projectRoute(updateCouponPool, async (request) => ({
-      body: await view(await change(request, (pool) => patchedPoolValues(pool, request.body))),
+      body: await view(
+        await change(request, (pool) => patchedPoolValues(pool, request.body), { rules: request.body.rules }),
+      ),
     })),
     projectRoute(previewCouponPool, async ({ projectId, id, body }) => {
       const pool = await find(projectId, id)
       const used = Number(pool.count?.granted ?? 0)
-      return { body: await previewCart(db.pool, { ...pool, ...termsOfPool(pool), used }, body) }
+      const previewed = { ...pool, ...termsOfPool(pool), used }
+      return { body: await previewCart(db, previewed, body, clock()) }
     }),
     projectRoute(archiveCouponPool, async (request) => {
       await change(request, ({ archivedAt }) => ({

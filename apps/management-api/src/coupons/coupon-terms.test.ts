@@ -52,6 +52,7 @@ describe('the terms of a pool', () => {
     ['a minimum as large as the maximum', { minimumAmount: 5, maximumAmount: 5 }, undefined],
     ['a minimum above the maximum', { minimumAmount: 6, maximumAmount: 5 }, 'rules.maximumAmount'],
     ['a condition', { condition: { var: 'traits.a' } }, undefined],
+    ['a condition of a segment', { condition: { segment: 'regulars' } }, undefined],
     ['a condition that is no JsonLogic', { condition: { call: 1 } }, 'rules.condition'],
     ['many names', { includedSkus: Array.from({ length: 160 }, () => 'x'.repeat(200)) }, undefined],
     ['too many names', { includedSkus: Array.from({ length: 162 }, () => 'x'.repeat(200)) }, 'rules'],

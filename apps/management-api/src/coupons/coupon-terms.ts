@@ -55,7 +55,7 @@ const storedRules = (rules: CouponRules | null): CouponRules | null => {
   if (minimumAmount > maximumAmount)
     throw unprocessable('rules.maximumAmount', 'order', 'must not be below minimumAmount', maximumAmount)
   if (condition !== undefined) {
-    const problems = logicProblems(condition, 'rules.condition')
+    const problems = logicProblems(condition, 'rules.condition', { segments: true })
     if (problems.length > 0) throw invalid(problems)
   }
   const bytes = Buffer.byteLength(JSON.stringify(rules))

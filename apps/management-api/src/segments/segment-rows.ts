@@ -35,9 +35,18 @@ export const readSegmentsOf = async (
   projectId: string,
   decisions: readonly { definition: DecisionDefinition }[],
 ): Promise<Segment[]> => {
-  const keys = new Set(decisions.flatMap(({ definition }) => segmentsOf(definition).map(({ key }) => key)))
-  if (keys.size === 0) return []
-  const rows = await segment.findMany({ where: { projectId, key: { in: [...keys] } } })
+  const keys = decisions.flatMap(({ definition }) => segmentsOf(definition).map(({ key }) => key))
+  return readSegments({ segment }, projectId, keys)
+}
+
+/** Those of a project's segments that have one of the keys. */
+export const readSegments = async (
+  { segment }: Pick<Transaction, 'segment'>,
+  projectId: string,
+  keys: readonly string[],
+): Promise<Segment[]> => {
+  if (keys.length === 0) return []
+  const rows = await segment.findMany({ where: { projectId, key: { in: [...new Set(keys)] } } })
   return rows.map(({ key, condition }) => ({ key, condition: condition as SegmentCondition }))
 }
 

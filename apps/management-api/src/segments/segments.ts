@@ -15,6 +15,7 @@ import type { Prisma } from '@waymark/database'
 import { compileSegment, eventsCountedBy, segmentProblems } from '@waymark/domain/decision'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
+import { poolsWithSegment } from '../coupons/pool-segments.ts'
 import { lockDecisions, toDecision } from '../decisions/decision-rows.ts'
 import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, unprocessable } from '../http/validation.ts'
@@ -80,11 +81,12 @@ export const segmentRoutes = ({ projectRoute, db, quotas, runQuery, clock }: Man
       const found = requireFound(await find(tx, projectId, key))
       requireMatch(versionOf(found))
       const decisions = await decisionsWith(tx, projectId, key)
-      if (decisions.length > 0)
+      const couponPools = await poolsWithSegment(tx, projectId, key)
+      if (decisions.length > 0 || couponPools.length > 0)
         throw new AppError(
           'conflict',
-          `Rules of decisions refer to the segment: ${decisions.join(', ')}. Change or archive them first`,
-          { decisions },
+          `Rules refer to the segment: ${[...decisions, ...couponPools].join(', ')}. Change or archive them first`,
+          { decisions, couponPools },
         )
       await tx.segment.delete({ where: { id: found.id } })
       await applyChange(tx, projectId)

@@ -123,7 +123,10 @@ export const CouponRules = Type.Object(
       }),
     ),
     condition: Type.Optional(
-      openObject('JsonLogic over `traits`, such as `{ "==": [{ "var": "traits.plan" }, "pro"] }`.'),
+      openObject(
+        'JsonLogic over `traits` and segments, such as `{ "==": [{ "var": "traits.plan" }, "pro"] }` or ' +
+          '`{ "segment": "regulars" }`.',
+      ),
     ),
   },
   { description: 'What a cart must be like. Amounts are those of the items that remain after exclusion.' },

@@ -2,6 +2,7 @@ import type { CartRefusal } from '@waymark/contracts/coupon'
 import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { compileLogic, logicData } from '../logic/compile-logic.ts'
+import type { SegmentLookup } from '../logic/meter-logic.ts'
 import type { WorkBudget } from '../logic/work-budget.ts'
 import { sumOf } from './money.ts'
 
@@ -34,8 +35,12 @@ export type CartPool = {
   budget: { amount: number; currency: string; used: number } | null
 }
 
-/** The person of a cart. `hasOrdered`: a conversion with an amount is stored. */
-export type Shopper = { traits: Readonly<Record<string, unknown>>; hasOrdered: boolean }
+/** The person of a cart. `hasOrdered`: a conversion with an amount is stored. `segments`: those that conditions refer to. */
+export type Shopper = {
+  traits: Readonly<Record<string, unknown>>
+  hasOrdered: boolean
+  segments?: SegmentLookup | undefined
+}
 
 export const amountOf = ({ quantity, unitAmount }: CartItem): number => quantity * unitAmount
 
@@ -136,6 +141,8 @@ const personRefusalOf = (
   if (shopper === undefined) return 'person_required'
   if (firstOrderOnly && shopper.hasOrdered) return 'not_first_order'
   if (condition === null) return undefined
-  const data = logicData({ traits: shopper.traits })
-  return compileLogic(condition).evaluate(data, work) === 'holds' ? undefined : 'condition_not_met'
+  const data = logicData({ traits: shopper.traits }, shopper.segments)
+  return compileLogic(condition, { segments: true }).evaluate(data, work) === 'holds'
+    ? undefined
+    : 'condition_not_met'
 }

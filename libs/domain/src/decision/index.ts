@@ -38,6 +38,7 @@ export {
 export {
   type CompiledSegment,
   compileSegment,
+  createSegmentLookup,
   createSegmentSet,
   eventsCountedBy,
   isInSegment,
@@ -45,6 +46,7 @@ export {
   type Segment,
   type SegmentCount,
   type SegmentPerson,
+  type SegmentSet,
   segmentProblems,
   type TraitFilter,
 } from './segment.ts'

@@ -1,10 +1,22 @@
+import {
+  createSegmentLookup,
+  type DayCount,
+  MAX_COUNT_DAYS,
+  type SegmentSet,
+  segmentsIn,
+} from '@waymark/domain/decision'
 import type { ClientBase, Pool } from 'pg'
 
 /** The person of a cart by their id, the user's first. */
 export type ShopperRef = { projectId: string; userId: string | null; visitorId: string | null }
 
 /** A person. `profileIds` are those of the profile and of all that were merged into it. */
-export type Shopper = { traits: Record<string, unknown>; hasOrdered: boolean; profileIds: string[] }
+export type Shopper = {
+  traits: Record<string, unknown>
+  hasOrdered: boolean
+  profileIds: string[]
+  segments?: ReturnType<typeof createSegmentLookup>
+}
 
 // `coupon_redeemed` is an event of Waymark, and no order.
 const FIND = `
@@ -35,6 +47,35 @@ export const findShopper = async (
   const values = userId === null ? [projectId, 'visitor', visitorId] : [projectId, 'user', userId]
   const { rows } = await db.query<Shopper>({ name: 'find-shopper', text: FIND, values })
   return rows[0] ?? NEW_SHOPPER
+}
+
+const DAYS = `
+  SELECT event, day::text, n + earlier AS n FROM decision.profile_event_counts
+  WHERE profile_id = ANY($1::uuid[]) AND event = ANY($2::text[])
+    AND day > (now() AT TIME ZONE 'UTC')::date - ${MAX_COUNT_DAYS}`
+
+/**
+ * A person with the segments that conditions of coupons refer to, at `now` (ms since the epoch). Reads what they count;
+ * nothing where no condition refers to one.
+ */
+export const withSegments = async (
+  db: Pool | ClientBase,
+  shopper: Shopper | undefined,
+  conditions: readonly unknown[],
+  { segments, now }: { segments: SegmentSet; now: number },
+): Promise<Shopper | undefined> => {
+  const keys = new Set(conditions.flatMap(segmentsIn))
+  if (!shopper || keys.size === 0) return shopper
+  const events = [...new Set([...keys].flatMap((key) => segments.eventsOf(key)))]
+  const { rows: days } =
+    events.length === 0
+      ? { rows: [] }
+      : await db.query<DayCount>({
+          name: 'days-of-shopper',
+          text: DAYS,
+          values: [shopper.profileIds, events],
+        })
+  return { ...shopper, segments: createSegmentLookup(segments, { traits: shopper.traits, days, now }) }
 }
 
 const COUNTS = `
