@@ -1,7 +1,6 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
 import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import { discountCart, grantedBefore, needsCart, refusalOf } from '@waymark/domain/coupon'
-import { WorkBudget } from '@waymark/domain/logic'
 import type { Shopper } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import type { Coupon } from './redeemable-coupon-queries.ts'
@@ -47,7 +46,6 @@ export const discountWanted = async (
     { ...cart, ...(earlier.length > 0 && { granted }) },
     coupons.map(({ normalizedCode: code, pool }) => ({ code, pool })),
     shopper,
-    new WorkBudget(),
   )
   return coupons.map((coupon, index) => {
     const outcome = outcomes[index]

@@ -1,7 +1,6 @@
 import { minorUnitDigits } from '@waymark/contracts/currency'
 import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
-import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
@@ -36,7 +35,7 @@ export const createQualifyCart =
       ...promotions.filter((promotion) => stateRefusalOf(promotion, person, now) === undefined),
       ...codes.flatMap((code) => ('coupon' in code ? [code.coupon] : [])),
     ].map((coupon): Candidate => ({ code: coupon.normalizedCode, pool: coupon.pool, coupon }))
-    const { qualifications, best } = qualifyCart(cart, candidates, shopper, new WorkBudget())
+    const { qualifications, best } = qualifyCart(cart, candidates, shopper)
 
     const qualificationOf = new Map(candidates.map(({ coupon }, index) => [coupon, qualifications[index]]))
     const considered = promotions.flatMap((promotion) => {

@@ -1,6 +1,5 @@
 import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { type Cart, type CouponOutcome, discountCart } from '@waymark/domain/coupon'
-import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
@@ -37,7 +36,6 @@ export const createValidateCart =
       cart,
       usable.map(({ normalizedCode, pool }) => ({ code: normalizedCode, pool })),
       shopper,
-      new WorkBudget(),
     )
     return viewResult(cart, codes, new Map(usable.map((coupon, index) => [coupon, outcomes[index]])))
   }

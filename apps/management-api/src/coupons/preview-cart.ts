@@ -3,7 +3,6 @@ import type { CartRequest } from '@waymark/contracts/http/cart'
 import type { Database } from '@waymark/database'
 import { cartRefusalMessage, discountCart, isCountable } from '@waymark/domain/coupon'
 import { compileSegment, createSegmentSet, segmentsIn } from '@waymark/domain/decision'
-import { WorkBudget } from '@waymark/domain/logic'
 import { findShopper, withSegments } from '@waymark/pipeline'
 import { unprocessable } from '../http/validation.ts'
 import { readSegments } from '../segments/segment-rows.ts'
@@ -37,7 +36,7 @@ export const previewCart = async (
   const shopper = await withSegments(db, known, [condition], { segments, now })
   const budget = budgetAmount && { ...budgetAmount, used }
   const pool = { id, discount, rules, stackable, priority, budget }
-  const [outcome] = discountCart(cart, [{ code: '', pool }], shopper, new WorkBudget())
+  const [outcome] = discountCart(cart, [{ code: '', pool }], shopper)
   const grant = outcome && 'grant' in outcome ? outcome.grant : undefined
   const refusal = outcome && 'refusal' in outcome ? outcome.refusal : undefined
   return {

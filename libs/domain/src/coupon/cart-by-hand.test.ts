@@ -1,7 +1,6 @@
 import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { describe, expect, it } from 'vitest'
-import { WorkBudget } from '../logic/work-budget.ts'
 import { discountCart } from './cart-discount.ts'
 import type { CartCoupon } from './grant.ts'
 
@@ -94,12 +93,7 @@ describe("a shop's cart of 100 lines", () => {
         { includedCategories: ['books'], includedSkus: ['sku-001', 'sku-002'], excludedSkus: ['sku-004'] },
       ),
     ]
-    const outcomes = discountCart(
-      { currency: 'EUR', items, shippingAmount: SHIPPING },
-      coupons,
-      undefined,
-      new WorkBudget(),
-    )
+    const outcomes = discountCart({ currency: 'EUR', items, shippingAmount: SHIPPING }, coupons, undefined)
 
     const lines = items.map(({ sku, category, quantity, unitAmount }): HandLine => {
       const [unit, units] = [BigInt(unitAmount), BigInt(quantity)]

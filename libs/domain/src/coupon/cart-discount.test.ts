@@ -2,7 +2,6 @@ import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { WorkBudget } from '../logic/work-budget.ts'
 import { discountCart } from './cart-discount.ts'
 import { type Cart, type CartPool, isCountable, type Shopper } from './cart-rules.ts'
 import type { CartCoupon, Grant } from './grant.ts'
@@ -28,7 +27,7 @@ const coupon = (discount: Discount, more: Partial<CartPool> & { code?: string } 
 }
 const withRules = (rules: CouponRules, discount: Discount = tenPercent) => coupon(discount, { rules })
 const judge = (cart: Cart, coupons: readonly CartCoupon[], shopper?: Shopper) =>
-  discountCart(cart, coupons, shopper, new WorkBudget())
+  discountCart(cart, coupons, shopper)
 const reasonOf = (cart: Cart, one: CartCoupon, shopper?: Shopper) => {
   const [outcome] = judge(cart, [one], shopper)
   return outcome && 'refusal' in outcome ? outcome.refusal : undefined

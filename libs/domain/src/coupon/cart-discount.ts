@@ -1,15 +1,10 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
-import { MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
-import type { WorkBudget } from '../logic/work-budget.ts'
-import { type Cart, cartRefusalOf, type Shopper } from './cart-rules.ts'
+import { type Cart, cartRefusalOf, conditionWork, type Shopper } from './cart-rules.ts'
 import { byPreference, type CartCoupon, exceedsBudget, type Grant, grantTogether } from './grant.ts'
 import { sumOf } from './money.ts'
 
 /** What a coupon of a cart grants, or why it does not apply. */
 export type CouponOutcome = { grant: Grant } | { refusal: CartRefusal }
-
-/** The work that a condition may take, so that its result does not depend on those of other coupons. */
-export const CONDITION_WORK = MAX_STEPS * STEP_COST
 
 /**
  * The outcome of each coupon of a cart, in the order of `coupons`. The outcome of a coupon depends neither on the order of
@@ -19,12 +14,11 @@ export const discountCart = (
   cart: Cart,
   coupons: readonly CartCoupon[],
   shopper: Shopper | undefined,
-  work: WorkBudget,
 ): CouponOutcome[] => {
   const refusals = new Map<CartCoupon, CartRefusal>()
+  const work = conditionWork(coupons.length)
   for (const coupon of coupons) {
-    work.startItem(CONDITION_WORK)
-    const refusal = cartRefusalOf(cart, coupon.pool, shopper, work)
+    const refusal = cartRefusalOf(cart, coupon.pool, shopper, work())
     if (refusal !== undefined) refusals.set(coupon, refusal)
   }
   const grants = chooseWithinBudgets(cart, coupons, refusals)

@@ -1,9 +1,9 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
 import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
-import { compileLogic, logicData } from '../logic/compile-logic.ts'
+import { compileLogic, logicData, MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
 import type { SegmentLookup } from '../logic/meter-logic.ts'
-import type { WorkBudget } from '../logic/work-budget.ts'
+import { WorkBudget } from '../logic/work-budget.ts'
 import { sumOf } from './money.ts'
 
 /**
@@ -40,6 +40,19 @@ export type Shopper = {
   traits: Readonly<Record<string, unknown>>
   hasOrdered: boolean
   segments?: SegmentLookup | undefined
+}
+
+/** As much work as a condition may take, and how many of these the conditions of a request may take together. */
+const CONDITION_WORK = MAX_STEPS * STEP_COST
+const CONDITIONS_AT_MOST = 10
+
+/**
+ * The work for each of `count` conditions: equal parts, none shared, so that the result of one does not depend on the others
+ * or on their order.
+ */
+export const conditionWork = (count: number): (() => WorkBudget) => {
+  const part = Math.floor(CONDITION_WORK * Math.min(1, CONDITIONS_AT_MOST / count))
+  return () => new WorkBudget(0, part)
 }
 
 export const amountOf = ({ quantity, unitAmount }: CartItem): number => quantity * unitAmount

@@ -2,7 +2,6 @@ import type { CartItem } from '@waymark/contracts/http/cart'
 import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { WorkBudget } from '../logic/work-budget.ts'
 import { discountCart } from './cart-discount.ts'
 import type { CartCoupon } from './grant.ts'
 import { grantedBefore, type OrderRedemption } from './granted-before.ts'
@@ -83,7 +82,6 @@ describe('coupons of an order that are redeemed one after another', () => {
             { ...cart, ...(earlier.length > 0 && { granted: before }) },
             [coupon],
             undefined,
-            new WorkBudget(),
           )
           const isRefused = outcome === undefined || 'refusal' in outcome
           const isCombined =
@@ -124,12 +122,7 @@ describe('coupons of an order that are redeemed one after another', () => {
     const before = grantedBefore(cart.items, [
       { items: [granted(mug, 50)], shippingAmount: 0, pool: pool('a') },
     ])
-    const outcomes = discountCart(
-      { ...cart, ...(before && { granted: before }) },
-      [one],
-      undefined,
-      new WorkBudget(),
-    )
+    const outcomes = discountCart({ ...cart, ...(before && { granted: before }) }, [one], undefined)
     expect(outcomes).toEqual([{ refusal: 'not_stackable' }])
   })
 })

@@ -1,7 +1,13 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
-import type { WorkBudget } from '../logic/work-budget.ts'
-import { CONDITION_WORK, chooseWithinBudgets } from './cart-discount.ts'
-import { type Cart, cartRefusalOf, type Missing, missingOf, type Shopper } from './cart-rules.ts'
+import { chooseWithinBudgets } from './cart-discount.ts'
+import {
+  type Cart,
+  cartRefusalOf,
+  conditionWork,
+  type Missing,
+  missingOf,
+  type Shopper,
+} from './cart-rules.ts'
 import {
   byPreference,
   type CartCoupon,
@@ -34,15 +40,13 @@ export const qualifyCart = <C extends CartCoupon>(
   cart: Cart,
   candidates: readonly C[],
   shopper: Shopper | undefined,
-  work: WorkBudget,
 ): Qualified<C> => {
+  const work = conditionWork(candidates.length)
   const remaining = remainingOf(cart)
   const qualifications = candidates.map(({ pool }): Qualification => {
-    work.startItem(CONDITION_WORK)
-    const refusal = cartRefusalOf(cart, pool, shopper, work)
+    const refusal = cartRefusalOf(cart, pool, shopper, work())
     if (refusal !== undefined) {
-      work.startItem(CONDITION_WORK)
-      const missing = missingOf(cart, pool, shopper, work)
+      const missing = missingOf(cart, pool, shopper, work())
       return { refusal, ...(missing && { missing }) }
     }
     const { grant } = grantNext(remaining, pool)
