@@ -64,7 +64,13 @@ export const startProcesses = async (count: number, settings: Settings = {}): Pr
     })
     const scope: Scope = createScope(log)
     whole.onStop('process', () => scope.dispose())
-    const platform = await distributedPlatform(config, { name: `test-${randomUUID()}`, log, scope })
+    const platform = await distributedPlatform(config, {
+      name: `test-${randomUUID()}`,
+      log,
+      scope,
+      // A busy machine stops for longer than the default, and a process then counts for itself.
+      redisTimeoutMs: 10_000,
+    })
     const http = { port: 0, metricsPort: 0, trustedProxies: 0 }
     const { port } = await startService(createDecisionService(platform, flagStreams), http, platform, scope)
     return { port, platform, stop: () => scope.dispose() }

@@ -70,7 +70,7 @@ describe.skipIf(!services)('a redirector during an outage', () => {
       expect(response.status).toBe(302)
     }
   }
-  /** The first visit, which reads the link from PostgreSQL: 503 is no fault on a busy machine. */
+  /** The first visit, which reads the link from a store: 503 is no fault on a busy machine. */
   const visitFirst = async (code: string): Promise<void> => {
     const headers = { 'User-Agent': DESKTOP }
     expect((await untilAvailable(() => redirector.get(`/s/${code}`, { headers }))).status).toBe(302)
@@ -120,7 +120,7 @@ describe.skipIf(!services)('a redirector during an outage', () => {
     )
     await postgres.cut()
     try {
-      await visit(code, 1)
+      await visitFirst(code)
     } finally {
       await postgres.restore()
     }

@@ -114,6 +114,8 @@ type PlatformContext = {
   tracer?: Tracer | undefined
   /** Aborts waiting for the database. */
   signal?: AbortSignal
+  /** How long a command to Redis may take, in ms. Default: that of `@waymark/cache`. */
+  redisTimeoutMs?: number
   /** Called while the database lacks migrations. */
   onMigrationsPending?: () => Promise<void>
 }
@@ -217,10 +219,14 @@ export const distributedPlatform = async (
   config: PlatformConfig,
   context: PlatformContext,
 ): Promise<CorePlatform> => {
-  const { name, log, scope } = context
+  const { name, log, scope, redisTimeoutMs } = context
   const db = openStores(databaseUrl(config.database), config.database.poolSize, context)
   const metrics = new Registry()
-  const redis = { ...redisOptions(config.redis), onFailure: measureRedis(metrics) }
+  const redis = {
+    ...redisOptions(config.redis),
+    ...(redisTimeoutMs !== undefined && { commandTimeoutMs: redisTimeoutMs }),
+    onFailure: measureRedis(metrics),
+  }
   const cache = createRedisCache(redis, log)
   scope.onStop('cache', () => cache.close())
   const counter = openRedisCounter(redis, log)
