@@ -96,7 +96,7 @@ describe.skipIf(!services)('the delivery audit', () => {
         get: async () => ({ settings: {}, decisions: { countedEvents: new Set() } }) as never,
       },
     })(events)
-  const openAudit = (reading: Pick<typeof eventStore, 'findEventNames'> = eventStore) =>
+  const openAudit = (reading: Pick<typeof eventStore, 'findEventNames'> = eventStore, clock = now) =>
     createDeliveryAudit({
       db,
       bus: {
@@ -109,7 +109,7 @@ describe.skipIf(!services)('the delivery audit', () => {
           })),
       },
       eventStore: reading,
-      now,
+      now: clock,
       log,
       onSettled: (counts) => found.push(...counts),
     })
@@ -129,8 +129,7 @@ describe.skipIf(!services)('the delivery audit', () => {
     const event = anEvent(projectId, { conversions: 1 })
     await store(event)
     await acknowledge(event)
-    ahead = 2_500
-    await openAudit()()
+    await openAudit(eventStore, () => Date.parse(event.receivedAt) + 2_500)()
     expect(found).toEqual([{ outcome: 'stored', seconds: 3, n: 1 }])
     expect(await waiting(projectId)).toBe(0)
   })
