@@ -65,6 +65,7 @@ describe.skipIf(!CHROMIUM)('the page Web', () => {
     await expect.poll(() => figure('Visits').textContent()).toMatch(/^Visits3/)
     expect(await figure('Page views').textContent()).toMatch(/^Page views3/)
     expect(await page.getByText('3 online now').count()).toBe(1)
+    expect(await page.getByText('The dashed line is the time before').count()).toBe(0)
     await expectAccessible(page)
     await page.getByRole('table', { name: 'Channel' }).getByRole('button', { name: 'Email' }).click()
     await expect.poll(() => figure('Visits').textContent()).toMatch(/^Visits1/)
@@ -83,6 +84,34 @@ describe.skipIf(!CHROMIUM)('the page Web', () => {
     await figure('Bounce rate').click()
     await page.getByRole('heading', { name: 'Bounce rate' }).waitFor()
     expect(new URL(page.url()).searchParams.get('metric')).toBe('bounceRate')
+    expect(failures).toEqual([])
+  })
+
+  it('names a goal that is not among the first hundred', async () => {
+    const { page, project, failures } = opened
+    // The newest are listed first.
+    const names = ['page_view', ...Array.from({ length: 100 }, (_, n) => `event ${n}`)]
+    const created = await page.evaluate<number[]>(`(async () => {
+      const statuses = []
+      for (const eventName of ${JSON.stringify(names)}) {
+        const response = await fetch('/api/projects/${project.split('/').at(-1)}/metering-selectors', {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify({ eventName }),
+        })
+        statuses.push(response.status)
+      }
+      return statuses
+    })()`)
+    expect(new Set(created)).toEqual(new Set([201]))
+    const goals = page.getByRole('table', { name: 'Goals' })
+    await eventually('a page view is a conversion', async () => {
+      await visit('/')
+      await page.goto(`${project}/web`)
+      await page.getByRole('heading', { name: 'Goals' }).waitFor()
+      return (await goals.count()) > 0
+    })
+    await goals.getByRole('row', { name: /^page_view/ }).waitFor()
     expect(failures).toEqual([])
   })
 })

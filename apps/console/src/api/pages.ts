@@ -36,6 +36,18 @@ export const useList = <T>(
   }
 }
 
+/** Reads all pages of a list, for choices and names that must not miss one. */
+export const readAll = async <T>(read: (cursor: { cursor?: string }) => Promise<Page<T>>): Promise<T[]> => {
+  const rows: T[] = []
+  let cursor: string | null = ''
+  while (cursor !== null) {
+    const page: Page<T> = await read(cursor === '' ? {} : { cursor })
+    rows.push(...page.data)
+    cursor = page.nextCursor
+  }
+  return rows
+}
+
 /** A list of rows that are already loaded. */
 export const wholeList = <T>(rows: readonly T[]): List<T> => ({
   rows,

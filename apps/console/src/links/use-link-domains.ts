@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../api/client.ts'
+import { readAll } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { LinkDomain } from '../api/types.ts'
 
@@ -15,16 +16,12 @@ export const useLinkDomains = (): readonly LinkDomain[] => {
 }
 
 const readDomains = async (projectId: string): Promise<LinkDomain[]> => {
-  const domains: LinkDomain[] = []
-  let cursor: string | null = null
-  do {
-    const page: { data: LinkDomain[]; nextCursor: string | null } = await unwrap(
+  const domains = await readAll<LinkDomain>((cursor) =>
+    unwrap(
       api.GET('/api/projects/{projectId}/link-domains', {
-        params: { path: { projectId }, query: { limit: 500, ...(cursor !== null && { cursor }) } },
+        params: { path: { projectId }, query: { limit: 500, ...cursor } },
       }),
-    )
-    domains.push(...page.data)
-    cursor = page.nextCursor
-  } while (cursor !== null)
+    ),
+  )
   return domains.sort((a, b) => a.host.localeCompare(b.host))
 }

@@ -1,8 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { api, unwrap } from '../api/client.ts'
+import { readAll } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import { useIsShared } from '../api/shared.ts'
+import type { MeteringSelector } from '../api/types.ts'
 import { useUrlState } from '../api/url-state.ts'
 import { RangeFields } from '../explore/common-fields.tsx'
 import { DEFAULT_RANGE, formatRange, parseRange, readerZone } from '../explore/time-range.ts'
@@ -31,6 +33,7 @@ const METRICS: Record<Metric, { title: string; format: (value: number) => string
   visitSeconds: { title: 'Visit duration', format: (seconds) => durationText(seconds) },
 }
 const NAMES = Object.keys(METRICS) as Metric[]
+const NONE: readonly Figures[] = []
 
 /** Minutes and seconds, such as "2m 05s". */
 const durationText = (seconds: number): string => {
@@ -139,6 +142,7 @@ export const WebReport = ({
   const [search, set] = useUrlState<string>()
   const metric = NAMES.find((one) => one === search.metric) ?? 'visitors'
   const selection = { filters, onToggle }
+  const before = (data.previousTotals?.visits ? data.previousSeries : undefined) ?? NONE
   return (
     <>
       <div className="mb-4 grid grid-cols-2 gap-3 sm:grid-cols-3 lg:grid-cols-5">
@@ -155,7 +159,7 @@ export const WebReport = ({
       </div>
       <Card
         title={METRICS[metric].title}
-        description="The dashed line is the time before."
+        description={before.length > 0 && 'The dashed line is the time before.'}
         padded
         className="mb-4"
       >
@@ -163,7 +167,7 @@ export const WebReport = ({
           metric={metric}
           at={data.buckets}
           now={data.series}
-          before={data.previousSeries ?? []}
+          before={before}
           isHourly={isHourly(data.buckets)}
         />
       </Card>
@@ -315,7 +319,9 @@ const Chart = ({
     () => [
       { label: title, values: now.map((figures) => figures[metric]) },
       // As many as there are buckets, although months differ.
-      { label: 'Before', values: at.map((_, index) => before[index]?.[metric] ?? null) },
+      ...(before.length > 0
+        ? [{ label: 'Before', values: at.map((_, index) => before[index]?.[metric] ?? null) }]
+        : []),
     ],
     [title, now, before, metric, at],
   )
@@ -359,12 +365,14 @@ const useGoalNames = () => {
   return useQuery({
     queryKey: [projectId, 'goal-names'],
     queryFn: async () => {
-      const { data } = await unwrap(
-        api.GET('/api/projects/{projectId}/metering-selectors', {
-          params: { path: { projectId }, query: { limit: 100 } },
-        }),
+      const selectors = await readAll<MeteringSelector>((cursor) =>
+        unwrap(
+          api.GET('/api/projects/{projectId}/metering-selectors', {
+            params: { path: { projectId }, query: { limit: 100, ...cursor } },
+          }),
+        ),
       )
-      return new Map(data.map(({ id, eventName }) => [id, eventName]))
+      return new Map(selectors.map(({ id, eventName }) => [id, eventName]))
     },
     staleTime: 60_000,
   })
