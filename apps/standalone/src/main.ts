@@ -1,3 +1,6 @@
+// First, because the size of the pool cannot change once it has work.
+import './thread-pool.ts'
+
 import path from 'node:path'
 import { migrate, startEmbeddedPostgres } from '@waymark/database'
 import { createDirectoryTransport, createSmtpTransport } from '@waymark/email-consumer'
