@@ -22,6 +22,7 @@ import {
   storeExposures,
   storeRejectedEvents,
   withoutErased,
+  writeTogether,
 } from '@waymark/pipeline'
 import {
   type Archive,
@@ -38,6 +39,8 @@ import { watchOutbox } from './outbox-gauges.ts'
 
 /** Events that are stored together: more than of other records, because a transaction and an insert cost as much with few. */
 const MAX_BATCH_EVENTS = 2_000
+/** Partitions whose events may be written together. */
+const PARTITIONS_AT_ONCE = 8
 const RELAY_INTERVAL_MS = 500
 const PURGE_INTERVAL_MS = 1_000
 const FORGET_INTERVAL_MS = 10 * 60 * 1000
@@ -89,7 +92,8 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
       bus.subscribe({
         ...consumerGroups.events,
         maxBatchRecords: MAX_BATCH_EVENTS,
-        handle: withValues(writeEvents),
+        partitionsAtOnce: PARTITIONS_AT_ONCE,
+        handle: withValues(writeTogether(writeEvents)),
       }),
       bus.subscribe({
         ...consumerGroups.rejected,

@@ -41,6 +41,8 @@ export type Subscription<T> = {
   handle: (batch: Delivery<T>[], signal: AbortSignal) => Promise<Outcome[] | undefined>
   /** Most records of one call of `handle` (500). */
   maxBatchRecords?: number
+  /** Partitions of Kafka that are handled concurrently, if more than the configured number. */
+  partitionsAtOnce?: number
 }
 
 /** A running subscription. */

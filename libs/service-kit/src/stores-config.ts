@@ -217,7 +217,7 @@ export const kafkaConfig = {
       minimum: 1,
       maximum: 48,
       default: 4,
-      description: 'Partitions that a consumer processes concurrently.',
+      description: 'Partitions that a consumer processes concurrently; at least 8 for the storing of events.',
     }),
   ),
 } as const

@@ -57,7 +57,7 @@ export const createKafkaEventBus = (
         {
           group: topicPrefix + subscription.group,
           topic: topicPrefix + subscription.topic.name,
-          partitionsAtOnce: options.partitionsAtOnce ?? 4,
+          partitionsAtOnce: Math.max(options.partitionsAtOnce ?? 4, subscription.partitionsAtOnce ?? 1),
           maxBytesPerPartition: MAX_FETCH_BYTES_PER_PARTITION,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 30_000,
           maxBatchRecords: subscription.maxBatchRecords ?? DEFAULT_BATCH_RECORDS,
