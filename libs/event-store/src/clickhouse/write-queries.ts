@@ -21,6 +21,8 @@ const ALL_REPLICAS_TIMEOUT_MS = 3_000
 
 /** From this number of rows an insert is worth a part of the table of its own. */
 const LARGE_INSERT = 1_000
+/** The server neither waits for inserts of others, nor starts threads to parse what one parses in milliseconds. */
+const AT_ONCE: ClickHouseSettings = { async_insert: 0, input_format_parallel_parsing: 0 }
 
 /** The writer of the store. Each call resolves once the server has stored the rows. */
 export const createWrites = (
@@ -45,8 +47,7 @@ export const createWrites = (
         values: rows.map((row) => Object.values(row)),
         // Without the names of the columns in each row, which are a third of its bytes.
         format: 'JSONCompactEachRow',
-        // The server waits with an asynchronous insert for those of others, which makes sense for few rows.
-        clickhouse_settings: rows.length < LARGE_INSERT ? settings : { async_insert: 0, ...settings },
+        clickhouse_settings: rows.length < LARGE_INSERT ? settings : { ...AT_ONCE, ...settings },
       })
       .catch(fail)
   }
