@@ -1,8 +1,11 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { runAsWork } from './current-work.ts'
 import { LoopTurns } from './loop-turns.ts'
 
 describe('turns of the event loop', () => {
+  // Each test begins in a turn of its own.
+  beforeEach(() => new Promise((resolve) => void setImmediate(resolve)))
+
   it('end after ten milliseconds, and start again', async () => {
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -14,6 +17,24 @@ describe('turns of the event loop', () => {
     expect(turns.isOver()).toBe(true)
     await turns.next()
     expect(turns.isOver()).toBe(false)
+  })
+
+  it('have one time for all of their work, and none for work that comes after it', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const [long, short, late] = [new LoopTurns(), new LoopTurns(), new LoopTurns()]
+    expect(long.isOver()).toBe(false)
+    vi.advanceTimersByTime(9)
+    expect(short.isOver()).toBe(false)
+    vi.advanceTimersByTime(1)
+    expect(late.isOver()).toBe(true)
+  })
+
+  it('do not let short work wait because long work does', async () => {
+    const waits = [new LoopTurns().next(), new LoopTurns().next(), new LoopTurns().next()]
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(new LoopTurns().isOver()).toBe(false)
+    await Promise.all(waits)
   })
 
   it('belong to one task at a time', async () => {
