@@ -7,7 +7,7 @@ const LISTS = {
   'event-definitions': 5,
   'metering-selectors': 2,
   'rejected-events': 2,
-  'coupon-pools': 1,
+  'coupon-pools': 2,
   'email-triggers': 1,
   conversions: 20,
   coupons: 20,

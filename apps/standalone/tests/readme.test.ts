@@ -122,6 +122,8 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
     // 12.5 % of 39.90 is 4.99.
     expect(out).toContain('"valid":true,"discountAmount":499')
     expect(out).toMatch(/"ok":true.*"discountAmount":499/)
+    // 50.00 - 39.90.
+    expect(out).toContain('"message":"10.10 EUR more"')
   })
 
   it('of docs/accounts.md sign in and create a project', async () => {

@@ -71,6 +71,7 @@ const addDemoData = async (
   const signUps = await ensure('meteringSelector:signUps', 'metering-selectors', resources.signUps)
   for (const definition of resources.definitions)
     await ensure(`eventDefinition:${definition.name}`, 'event-definitions', definition)
+  await ensure('pool:shipping', 'coupon-pools', resources.promotion)
   const poolId = await ensure('pool:welcome', 'coupon-pools', resources.pool)
   const { decision, revenue } = resources
   const metrics = [...decision.metrics, { ...revenue, selectorId: orders }]

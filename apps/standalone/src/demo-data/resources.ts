@@ -59,6 +59,13 @@ export const resources = {
     prefix: 'HELLO',
     discount: { type: 'percent', value: 10 },
   },
+  promotion: {
+    name: 'Free shipping from 50 EUR',
+    kind: 'automatic',
+    stackable: true,
+    discount: { type: 'free_shipping', currency: 'EUR' },
+    rules: { minimumAmount: 5_000 },
+  },
   decision: {
     key: 'demo-sale-banner',
     name: 'Banner on the sale page',
