@@ -12,7 +12,7 @@ import {
   startTcpProxy,
 } from '@waymark/testing'
 import kafkajs from 'kafkajs'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createKafkaEventBus, type KafkaOptions } from '../src/kafka/kafka-event-bus.ts'
 import { ensureKafkaTopics } from '../src/kafka/kafka-topics.ts'
 import { BusUnavailableError } from '../src/port.ts'
@@ -203,21 +203,23 @@ describe.skipIf(!services)('the event bus on Kafka', () => {
 })
 
 describe.skipIf(!services)('Kafka behind a network that breaks every connection briefly', () => {
-  it('has no connection after a consumer has stopped', async () => {
+  let proxy: Awaited<ReturnType<typeof startTcpProxy>>
+  let kafka: Awaited<ReturnType<typeof startKafka>>
+  beforeAll(async () => {
     // The proxy and the broker must know each other's port before the broker starts.
     const port = await freePort()
-    const proxy = await startTcpProxy(`tcp://localhost:${port}`)
-    onTestFinished(() => proxy.stop())
-    const { container, brokers } = await startKafka({
-      port,
-      advertisedPort: proxy.port,
-      settings: { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' },
-    })
-    onTestFinished(async () => {
-      await container.stop({ timeout: 0 })
-    })
+    proxy = await startTcpProxy(`tcp://localhost:${port}`)
+    const settings = { KAFKA_GROUP_MIN_SESSION_TIMEOUT_MS: '1000' }
+    kafka = await startKafka({ port, advertisedPort: proxy.port, settings })
+  })
+  afterAll(async () => {
+    await kafka?.container.stop({ timeout: 0 })
+    await proxy?.stop()
+  })
+
+  it('has no connection after a consumer has stopped', async () => {
     // The group waits so long for a member whose connection broke.
-    const own = { brokers, clientId: 'test', sessionTimeoutMs: 3_000 }
+    const own = { brokers: kafka.brokers, clientId: 'test', sessionTimeoutMs: 3_000 }
     await ensureKafkaTopics(own, [numbered], { partitions: 1, replication: 1 }, createMemoryLog())
     const bus = createKafkaEventBus(own, busDeps())
     const received = new Set<number>()
