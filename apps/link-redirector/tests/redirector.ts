@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { linkClicks, topics } from '@waymark/contracts/topics'
 import { type Database, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
-import { cacheUserAgents, storeClicks } from '@waymark/pipeline'
+import { cacheUserAgents, createOutboxRelay, storeClicks } from '@waymark/pipeline'
 import {
   type CorePlatform,
   distributedPlatform,
@@ -75,6 +76,7 @@ export type Redirector = {
  * itself.
  */
 const REDIS_TIMEOUT_MS = 10_000
+const RELAY_PAUSE_MS = 200
 
 /** A redirector with separate connections and memory, like a separate process. */
 export const startRedirector = async (
@@ -120,8 +122,15 @@ export const startRedirector = async (
   }
 }
 
-/** Stores what the redirectors recorded, like persistence-consumer. */
-export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ stop(): Promise<void> }> => {
+/**
+ * Stores what the redirectors recorded, like persistence-consumer, also what they spooled because a busy broker answered
+ * late.
+ */
+export const startStoringClicks = async ({
+  bus,
+  db,
+  log,
+}: CorePlatform): Promise<{ stop(): Promise<void> }> => {
   const describeUserAgent = cacheUserAgents()
   const consumer = bus.subscribe({
     group: 'clicks',
@@ -136,7 +145,23 @@ export const startStoringClicks = async ({ bus, db }: CorePlatform): Promise<{ s
     },
   })
   await consumer.start()
-  return consumer
+  const relay = createOutboxRelay({ db, bus, log })
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const relayUntilStopped = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await relay(signal).catch(() => {})
+      await sleep(RELAY_PAUSE_MS, undefined, { signal }).catch(() => {})
+    }
+  }
+  const relaying = relayUntilStopped()
+  return {
+    stop: async () => {
+      stopping.abort()
+      await relaying
+      await consumer.stop()
+    },
+  }
 }
 
 /** Two redirectors of one world, the first of which also stores clicks. */
