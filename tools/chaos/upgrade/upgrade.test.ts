@@ -10,6 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { expectStoredOnce, report } from '../tests/audit.ts'
 import { poolAtRest } from '../tests/coupons.ts'
 import { RECOVERY_MS } from '../tests/durations.ts'
+import { createEarlierEvents } from '../tests/earlier-events.ts'
 import { createFleet, type Fleet, type Replica } from '../tests/fleet.ts'
 import { type Load, refusals, startLoad } from '../tests/load.ts'
 import { type RequestKind, startRequests } from '../tests/requests.ts'
@@ -29,6 +30,8 @@ const MAX_REFUSED_SHARE = 0.01
 /** A request without an answer after this time has failed, in ms. */
 const CLIENT_TIMEOUT_MS = 20_000
 const CODES = 5_000
+/** The events that the previous version has stored before the upgrade. */
+const EARLIER_EVENTS = Number(process.env.UPGRADE_EARLIER_EVENTS ?? 200_000)
 const BROWSER = 'Mozilla/5.0 (X11; Linux x86_64) Chrome/126.0.0.0 Safari/537.36'
 
 type Json = Record<string, unknown>
@@ -49,6 +52,7 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
   let link: Json
   let pool: Json
   let codes: string[]
+  let earlier: Awaited<ReturnType<typeof createEarlierEvents>>
   /** The processes of each service that get requests. */
   const running = new Map<ServiceName, Replica[]>()
   const started: Replica[] = []
@@ -135,6 +139,8 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
       DATABASE_WAIT_MS: '120000',
     }
     fleet = await createFleet(requireServices(), settings, UPGRADE_ROOT)
+    earlier = await createEarlierEvents(fleet, EARLIER_EVENTS)
+    await earlier.store()
     // The second generates the codes.
     for (const app of ['management-api', 'coupon-service'] as const) await start(app, UPGRADE_ROOT)
     await createResources()
@@ -236,6 +242,7 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
       report(`upgrade from ${UPGRADE_FROM}`, { [name]: took[name], failures: requests.failures.length })
     }
     await requests.untilAnswered(ANSWERS_SIDE_BY_SIDE)
+    await earlier.repeat((path, init) => request('ingest-gateway', path, init))
     const { answered, refused, slowestMs } = await requests.stop()
     const { failures } = requests
     const load = await events.stop()
@@ -256,6 +263,10 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
     const acknowledged = new Set(synchronous)
     const sync: Load = { name: 'sync', sent: synchronous, acknowledged, metering: new Set(), attempts: [] }
     await expectStoredOnce(fleet, sync, `synchronous events, upgraded from ${UPGRADE_FROM}`)
+
+    const ofPersistence = started.filter(({ app }) => app === 'persistence-consumer')
+    const output = () => ofPersistence.map((replica) => replica.output()).join('')
+    await earlier.expectMoved(ofPersistence.at(-1) as Replica, output)
 
     const redeemed = answered.redeem ?? 0
     expect(await poolAtRest(fleet, `${pool.id}`, redeemed)).toEqual({
@@ -305,5 +316,5 @@ describe.skipIf(!UPGRADE_ROOT)('an upgrade under load', () => {
       expect([read, (await manage(read)).status]).toEqual([read, 200])
     for (const { app, output } of started)
       expect([app, output()]).toEqual([app, expect.not.stringMatching(/permission denied for \w+ \w+/)])
-  }, 1_200_000)
+  }, 1_800_000)
 })
