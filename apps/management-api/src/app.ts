@@ -27,11 +27,13 @@ import { couponCsvRoutes } from './coupons/coupon-csv.ts'
 import { couponPoolRoutes } from './coupons/coupon-pools.ts'
 import { couponRoutes } from './coupons/coupons.ts'
 import { redemptionRoutes } from './coupons/redemptions.ts'
+import { applyProposals } from './decisions/apply-proposals.ts'
 import { decisionPreviewRoute } from './decisions/decision-preview.ts'
 import { decisionResultsRoute } from './decisions/decision-results.ts'
 import { decisionStatsRoute } from './decisions/decision-stats.ts'
 import { decisionRoutes } from './decisions/decisions.ts'
 import { evaluateGuards } from './decisions/guards.ts'
+import { proposalRoutes } from './decisions/proposals.ts'
 import { applyScheduledChanges, scheduledChangeRoutes } from './decisions/scheduled-changes.ts'
 import { emailDeliveryRoutes } from './email/email-deliveries.ts'
 import { emailPreviewRoutes } from './email/email-previews.ts'
@@ -181,6 +183,7 @@ export const createManagementApi = (
       ...conversionRoutes(deps),
       ...decisionRoutes(deps),
       ...scheduledChangeRoutes(deps),
+      ...proposalRoutes(deps),
       ...environmentRoutes(deps),
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),
@@ -218,6 +221,7 @@ export const createManagementApi = (
       passwordResetLoop(deps),
       addressWebhookNotices(deps),
       applyScheduledChanges(deps),
+      applyProposals(deps),
       evaluateGuards(deps),
     ],
   }

@@ -5,7 +5,7 @@ import { type ProjectRole, projectRoles } from '@waymark/contracts/project-role'
  * The permissions of all operations, written by hand, so that an accidental change of `access` fails. `anyone` needs
  * nothing, `session` any session or access token, `signed in` a session and no access token, `session or <scope>` a session
  * or a key; a role means a member of the project with at least that role, or a key with the corresponding scope. `no token`
- * refuses access tokens.
+ * refuses access tokens, `no token or key` also keys.
  */
 export const permissions: Readonly<Record<string, Expectation>> = {
   register: 'anyone',
@@ -225,6 +225,14 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   scheduleChange: 'editor',
   listScheduledChanges: 'viewer',
   cancelScheduledChange: 'editor',
+  createProposal: 'editor',
+  listProposals: 'viewer',
+  getProposal: 'viewer',
+  updateProposal: 'editor',
+  withdrawProposal: 'editor',
+  approveProposal: 'editor, no token or key',
+  rejectProposal: 'editor, no token or key',
+  bypassProposal: 'admin, no token or key',
   previewDecision: 'viewer',
   getDecisionStats: 'viewer',
   getDecisionResults: 'viewer',
@@ -248,6 +256,7 @@ type Expectation =
   | `session or ${ApiKeyScope}`
   | ProjectRole
   | `${ProjectRole}, no token`
+  | `${ProjectRole}, no token or key`
 
 /** The callers. */
 export const callers = [
@@ -285,7 +294,9 @@ export const expectedStatus = (expectation: Expectation, caller: CallerName): 20
   const [needed = '', noToken] = expectation.split(', ')
   if (caller === 'foreign user' || caller === 'token of another project') return 404
   if (caller === 'access token') return noToken ? 403 : 200
-  if (caller === 'foreign key') return needed === 'owner' ? 403 : 404
+  const noKey = needed === 'owner' || noToken === 'no token or key'
+  if (caller === 'foreign key') return noKey ? 403 : 404
+  if (key && noKey) return 403
   const role = key ? actingAs[caller] : caller
   return role !== undefined && ranks.indexOf(role) >= ranks.indexOf(needed) ? 200 : 403
 }

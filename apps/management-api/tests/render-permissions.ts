@@ -1,7 +1,7 @@
 import type { ApiKeyScope } from '@waymark/contracts/api-key'
 import { conditionalEffects, constantEffects, effectRequirements } from '@waymark/contracts/http/effects'
-import type { Access, Operation } from '@waymark/contracts/http/operation'
-import { projectRoles, scopeForRole } from '@waymark/contracts/project-role'
+import { type Access, keyScopeOf, type Operation } from '@waymark/contracts/http/operation'
+import { projectRoles } from '@waymark/contracts/project-role'
 import { scopeAllows } from '@waymark/domain/key'
 
 const COLUMNS = ['anyone', 'any session', ...projectRoles, 'keys'] as const
@@ -81,7 +81,7 @@ const MANAGING: readonly ApiKeyScope[] = ['manage:read', 'manage:write', 'manage
 
 const keysOf = (access: Access): string => {
   if (access.by === 'anyone' || access.by === 'session') return ''
-  const needed = access.by === 'project' ? scopeForRole[access.role] : access.scope
+  const needed = access.by === 'project' ? keyScopeOf(access) : access.scope
   if (needed === null) return ''
   const sufficient = MANAGING.includes(needed)
     ? MANAGING.filter((scope) => scopeAllows([scope], needed))

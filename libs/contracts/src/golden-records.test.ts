@@ -9,8 +9,10 @@ const recordsOf = (topic: string): Record<string, unknown>[] =>
 
 /** The optional fields of each topic's records. */
 const OPTIONAL_FIELDS: Record<string, readonly string[]> = {
-  // Of changes by guards, and of a resume.
-  'decisions.changed.v1': ['evidence', 'reason'],
+  // Of changes by guards, of a resume, and of proposals.
+  'decisions.changed.v1': ['evidence', 'reason', 'proposal'],
+  // Of operations that need a reason.
+  'audit.recorded.v1': ['reason'],
   'coupons.redeemed.v1': ['discountAmount', 'shippingDiscountAmount', 'rolledBackAmount'],
   'ingest.records.v1': [
     'sentAt',

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { Approvals } from './approvals.ts'
 import { notBlank } from './schema-parts.ts'
 import { compileValidator } from './validator.ts'
 
@@ -70,6 +71,7 @@ export const ProjectSettings = Type.Object(
           'it does not unless this is true.',
       }),
     ),
+    approvals: Type.Optional(Approvals),
     ingestRequestsPerMinute: Type.Optional(
       Type.Integer({
         minimum: 1,

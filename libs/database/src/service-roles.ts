@@ -200,6 +200,9 @@ export const serviceGrants = {
       'decision.decision_versions': 'SELECT, INSERT, DELETE',
       'decision.scheduled_changes': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.stop_notices': 'SELECT, INSERT',
+      'decision.proposals': 'SELECT, INSERT, UPDATE, DELETE',
+      'decision.proposal_reviews': 'SELECT, INSERT, UPDATE, DELETE',
+      'decision.proposal_notices': 'SELECT, INSERT',
       'coupon.pools': 'INSERT, UPDATE',
       'coupon.pool_counts': 'INSERT, UPDATE',
       'coupon.coupons': 'INSERT, UPDATE',
@@ -277,6 +280,8 @@ export const serviceGrants = {
       'email.account_mails': 'SELECT, UPDATE (token_hash, token_expires_at, mail_due_at, mail_attempts)',
       'email.hourly_counts': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.stop_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
+      'decision.proposal_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
+      'decision.proposals': 'SELECT (id, project_id, decision_id)',
       'webhook.webhooks':
         'SELECT (id, project_id, url, paused_reason, notice_due_at, notice_recipient, notice_attempts), ' +
         'UPDATE (notice_due_at, notice_recipient, notice_attempts)',

@@ -20,6 +20,8 @@ type AuditEntry = {
   resourceId?: string | null
   /** The body of the request, of which only the names of its fields are stored. */
   body?: unknown
+  /** Why they did it, where the request says so. */
+  reason?: string | null
   /** Null when nobody of the project sent a request. */
   client: Client | null
 }
@@ -33,12 +35,13 @@ const MAX_LENGTH = 200
  */
 export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock' | 'log'>) => {
   const write = (projectIds: readonly string[], entry: AuditEntry): Promise<void> => {
-    const { actor, operation, resourceId = null, body, client } = entry
+    const { actor, operation, resourceId = null, body, reason = null, client } = entry
     const action = {
       actor,
       operation,
       resourceId: resourceId?.slice(0, MAX_LENGTH) ?? null,
       fields: fieldsOf(body),
+      reason,
       network: client?.network ?? null,
       requestId: client?.requestId ?? null,
       at: new Date(clock()),
@@ -83,13 +86,18 @@ export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock'
   }
 }
 
-/** Records in the transaction of a change what happened to a project without any of its users or keys. */
+/** Records in the transaction of a change what happened to a project: by the system, unless there is an actor. */
 export const auditInTransaction = async (
   tx: Prisma.TransactionClient,
   projectId: string,
-  { operation, resourceId, at }: { operation: string; resourceId: string; at: Date },
+  {
+    operation,
+    resourceId,
+    at,
+    actor = SYSTEM,
+  }: { operation: string; resourceId: string | null; at: Date; actor?: Pick<AuditActor, 'kind' | 'id'> },
 ): Promise<void> => {
-  const { kind, id: actorId } = SYSTEM
+  const { kind, id: actorId } = actor
   const entry = { id: uuidv7(), projectId, operation, resourceId, fields: [] }
   await tx.auditEntry.create({ data: { ...entry, actorKind: kind, actorId, at } })
   const record = { ...entry, v: 1 as const, actor: { kind, id: actorId }, network: null, requestId: null }

@@ -13,6 +13,7 @@ import { requireNoProblems } from '@waymark/contracts/require-valid'
 import { decisionChanges } from '@waymark/contracts/topics'
 import { type Database, Prisma } from '@waymark/database'
 import {
+  type DecisionContent,
   type DecisionWarning,
   decisionProblems,
   hasPause,
@@ -31,6 +32,7 @@ import { requireFound, unprocessable } from '../http/validation.ts'
 import { lockName } from '../lock-queries.ts'
 import { type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 import { readSegmentsOf, segmentsOf } from '../segments/segment-rows.ts'
+import { affectedBy, requireNoApproval } from './approvals.ts'
 
 /** A stored decision. */
 export type DecisionRow = Prisma.DecisionGetPayload<object>
@@ -43,7 +45,7 @@ export type StoredDecision = Pick<
 export type ChangedDecision = { row: DecisionRow; warnings: DecisionWarning[] }
 
 /** Who makes a version. */
-type Author = Pick<Actor, 'id'> & { kind: string }
+export type Author = Pick<Actor, 'id'> & { kind: string }
 
 /** A decision, who changes it, and the version that they expect. */
 type DecisionRef = {
@@ -53,28 +55,32 @@ type DecisionRef = {
   version?: number | undefined
   /** Called with the decision before the change; throws to refuse it. */
   requireMatch?: (row: DecisionRow) => void
+  /** Set for what a guard or an approved proposal does: it needs no approvals. */
+  approved?: true
 }
 
 /**
  * A change of a decision. `null` leaves status or parts unchanged. A `definition` is stored as it is, without checks, and so
  * are the `states` of rules.
  */
-type Change = {
+export type Change = {
   change: string
   status: DecisionStatus | null
   parts: DecisionParts | null
   definition?: DecisionDefinition
   states?: RuleStates
-  /** Why a guard makes it. */
+  /** An environment that it affects otherwise than by status and definition. */
+  affects?: string
+  /** Why a guard makes it, or the proposal. */
   evidence?: Record<string, unknown>
-  /** Why a person resumes it. */
+  /** Why a person makes it. */
   reason?: string
 }
 
 type Transaction = Prisma.TransactionClient
 
 /** The outbox lane of changes, which keeps their order. */
-const LANE = 'decisions'
+export const LANE = 'decisions'
 
 /** A stored decision as it is evaluated. It was validated when it was saved. */
 export const toDecision = ({
@@ -110,6 +116,12 @@ export const addDecision = (
     requireWithinQuota(quotas, 'decisions', (await tx.decision.count({ where: { projectId } })) + 1)
     const definition = writeDecision(parts, null, generated)
     await requireUsable(tx, projectId, key, definition)
+    await requireNoApproval(
+      tx,
+      projectId,
+      key,
+      await affectedBy(tx, projectId, key, null, { status, definition }),
+    )
     const data = { status, version: 1, definition: definition as Prisma.InputJsonObject }
     const guards = guardColumns(definition, keepStates(null, definition, null, new Date().toISOString()))
     const row = await tx.decision.create({ data: { id: uuidv7(), projectId, key, ...data, ...guards } })
@@ -154,8 +166,8 @@ export const requireApplicable = async (
   { version, ...patch }: DecisionPatch,
 ): Promise<string> => {
   const current = await findChangeable(tx, { projectId, key, version })
-  const { parts } = patchOf(current, patch)
-  if (parts) await requireUsable(tx, projectId, key, writeDecision(parts, current.definition, generated))
+  const next = await contentAfter(tx, current, patchOf(current, patch))
+  await requireNoApproval(tx, projectId, key, await affectedBy(tx, projectId, key, current, next))
   return current.id
 }
 
@@ -185,13 +197,18 @@ export const changeDecisionIn = async (
   const { projectId, key, actor } = ref
   const current = await findChangeable(tx, ref)
   const made = await decide(current, tx)
-  const { status, parts, definition: unchecked = current.definition } = made
-  const definition = parts ? writeDecision(parts, current.definition, generated) : unchecked
-  if (parts) await requireUsable(tx, projectId, key, definition)
+  const { status, definition } = await contentAfter(tx, current, made)
   const states =
     made.states ?? keepStates(current.definition, definition, current.states, new Date().toISOString())
-  const next = { ...current, status: status ?? current.status, definition, states }
+  const next = { ...current, status, definition, states }
   requireNotTurnedOff(current, next)
+  if (!ref.approved)
+    await requireNoApproval(
+      tx,
+      projectId,
+      key,
+      await affectedBy(tx, projectId, key, current, next, made.affects),
+    )
   const row = await tx.decision.update({
     where: { id: current.id },
     data: {
@@ -203,9 +220,24 @@ export const changeDecisionIn = async (
     },
   })
   await keepVersion(tx, row, made, actor)
-  if (parts) await requireConfigurationFits(tx, projectId, quotas)
-  const dependents = status === 'archived' ? await dependentsOf(tx, current) : []
+  if (made.parts) await requireConfigurationFits(tx, projectId, quotas)
+  const dependents = made.status === 'archived' ? await dependentsOf(tx, current) : []
   return { row, warnings: [...reshufflesOf(current.definition, definition), ...dependents] }
+}
+
+/** What a decision becomes by a change. Parts are checked. @throws AppError unprocessable */
+export const contentAfter = async (
+  tx: Transaction,
+  { projectId, key, ...current }: Decision,
+  {
+    status,
+    parts,
+    definition: unchecked = current.definition,
+  }: Pick<Change, 'status' | 'parts' | 'definition'>,
+): Promise<DecisionContent> => {
+  const definition = parts ? writeDecision(parts, current.definition, generated) : unchecked
+  if (parts) await requireUsable(tx, projectId, key, definition)
+  return { status: status ?? current.status, definition }
 }
 
 /** The columns of a decision about its guards, which are evaluated at once. */
@@ -228,7 +260,8 @@ const requireNotTurnedOff = (before: Decision, after: Decision): void => {
       )
 }
 
-const findChangeable = async (
+/** The decision that is to be changed. @throws AppError not_found, conflict, precondition_failed */
+export const findChangeable = async (
   tx: Transaction,
   { projectId, key, version, requireMatch }: Omit<DecisionRef, 'actor'>,
 ): Promise<Decision> => {
@@ -260,7 +293,8 @@ const othersIn = async (tx: Transaction, projectId: string, key: string): Promis
   return rows.map(toDecision)
 }
 
-const requireUsable = async (
+/** Checks a definition against the rest of the project. @throws AppError unprocessable */
+export const requireUsable = async (
   tx: Transaction,
   projectId: string,
   key: string,

@@ -1,6 +1,5 @@
 import { AppError } from '@waymark/contracts/app-error'
 import type { DecisionDefinition, RuleStates } from '@waymark/contracts/decision-definition'
-import { PRODUCTION } from '@waymark/contracts/environment'
 import {
   activateDecision,
   archiveDecision,
@@ -17,22 +16,21 @@ import {
   updateDecision,
 } from '@waymark/contracts/http/decisions'
 import type { Prisma } from '@waymark/database'
-import { hasPause, resumed, stopsOf } from '@waymark/domain/decision'
+import { stopsOf } from '@waymark/domain/decision'
 import { createPatch } from '@waymark/domain/json'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { namesFor } from '../audit/actor-names.ts'
-import { holdEnvironment } from '../environments/environments.ts'
 import { decodeCursor, encodeCursor, fillPage, pageOf, unusableCursor } from '../http/page.ts'
 import type { ProjectRequest } from '../http/project-route.ts'
 import { requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { restoreChange, resumeChange, switchChange } from './decision-changes.ts'
 import {
   addDecision,
   type ChangedDecision,
   changeDecision,
   type DecisionRow,
   patchOf,
-  withStatus,
 } from './decision-rows.ts'
 
 /** A project's decisions and their versions. */
@@ -40,18 +38,11 @@ export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDe
   const find = async (projectId: string, key: string): Promise<DecisionRow> =>
     requireFound(await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
 
-  const switchRoute = (
-    operation: typeof activateDecision,
-    status: 'active' | 'paused',
-    change: string,
-  ): Route =>
+  const switchRoute = (operation: typeof activateDecision, status: 'active' | 'paused'): Route =>
     projectRoute(operation, async ({ query: { environment }, ...request }) => {
-      const changed = await changeDecision(db, refOf(request), quotas, async ({ definition }, tx) => {
-        if (environment === PRODUCTION) return { change, status, parts: null }
-        await holdEnvironment(tx, request.projectId, environment)
-        // Not checked again, so that nothing keeps a decision from being turned off.
-        return { change: 'updated', parts: null, ...withStatus(definition, environment, status) }
-      })
+      const changed = await changeDecision(db, refOf(request), quotas, (current, tx) =>
+        switchChange(tx, current, environment, status),
+      )
       return { body: viewOf(changed) }
     })
 
@@ -60,14 +51,7 @@ export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDe
     version: number,
     missing: AppError,
   ): Promise<ChangedDecision> =>
-    changeDecision(db, ref, quotas, async ({ id: decisionId, definition }, tx) => {
-      const earlier = await tx.decisionVersion.findUnique({
-        where: { decisionId_version: { decisionId, version } },
-      })
-      if (!earlier) throw missing
-      const parts = withStatusesOf(definition, earlier.definition as DecisionDefinition)
-      return { change: 'rolled_back', status: null, parts }
-    })
+    changeDecision(db, ref, quotas, (current, tx) => restoreChange(tx, current, version, missing))
 
   return [
     projectRoute(createDecision, async ({ body, ...request }) => {
@@ -103,23 +87,13 @@ export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDe
       }))
       return { body: viewOf(changed) }
     }),
-    switchRoute(activateDecision, 'active', 'activated'),
-    switchRoute(pauseDecision, 'paused', 'paused'),
+    switchRoute(activateDecision, 'active'),
+    switchRoute(pauseDecision, 'paused'),
     projectRoute(resumeDecision, async ({ body: { reason }, query: { environment }, ...request }) => {
-      const changed = await changeDecision(db, refOf(request), quotas, ({ definition, states }) => {
-        if (!states || !stopsOf(states).some((stop) => stop.environment === environment))
-          throw new AppError('conflict', `No guard has stopped the decision in ${environment}`)
-        return {
-          change: 'resumed',
-          parts: null,
-          ...(hasPause(states, environment)
-            ? withStatus(definition, environment, 'active')
-            : { status: null }),
-          states: resumed(states, environment, new Date(clock()).toISOString()),
-          reason,
-        }
-      })
-      return { body: viewOf(changed) }
+      const changed = await changeDecision(db, refOf(request), quotas, (current) =>
+        resumeChange(current, environment, reason, clock()),
+      )
+      return { body: viewOf(changed), reason }
     }),
     projectRoute(archiveDecision, async (request) => {
       const change = { change: 'archived', status: 'archived', parts: null } as const
@@ -212,25 +186,10 @@ const stopsView = (states: RuleStates | null) => {
   return stops.length > 0 && { stops }
 }
 
-/** An earlier definition with the present statuses in environments, so that a restore turns nothing on. */
-const withStatusesOf = (
-  { environments: present = {} }: DecisionDefinition,
-  { environments, ...earlier }: DecisionDefinition,
-): DecisionDefinition => ({
-  ...earlier,
-  ...(environments && {
-    environments: Object.fromEntries(
-      Object.entries(environments).map(([name, { rules }]) => [
-        name,
-        { status: present[name]?.status ?? 'paused', rules },
-      ]),
-    ),
-  }),
-})
-
 type StoredVersion = Prisma.DecisionVersionGetPayload<object>
 
-const contentsOf = ({ status, definition }: StoredVersion) => ({
+/** A version as it is compared with others. */
+export const contentsOf = ({ status, definition }: Pick<StoredVersion, 'status' | 'definition'>) => ({
   status,
   metrics: [],
   ...(definition as DecisionDefinition),

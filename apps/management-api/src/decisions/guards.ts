@@ -286,7 +286,13 @@ const beginNextStep = async (
   })
 }
 
-const refOf = ({ projectId, key, version }: Decision) => ({ projectId, key, version, actor: SYSTEM })
+const refOf = ({ projectId, key, version }: Decision) => ({
+  projectId,
+  key,
+  version,
+  actor: SYSTEM,
+  approved: true as const,
+})
 
 /** Changes a decision. False when it has changed since it was read: its guards are due again then. */
 const changeUnlessChanged = async (

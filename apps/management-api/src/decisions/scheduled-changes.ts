@@ -18,6 +18,7 @@ import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import type { Quotas } from '../quotas.ts'
 import { changeDecisionIn, lockDecisions, patchOf, requireApplicable } from './decision-rows.ts'
+import { REFUSALS, reasonOf } from './refusals.ts'
 import { findDueChanges } from './scheduled-change-queries.ts'
 
 type ScheduledChange = Prisma.ScheduledChangeGetPayload<object>
@@ -150,19 +151,6 @@ const applyOne = async ({ db, quotas, clock }: ApplyDeps, due: ScheduledChange):
       if (await isPending(tx)) await finish(tx, id, 'failed', clock(), { error: reasonOf(error) })
     })
   }
-}
-
-/** Errors that repeating does not mend. */
-const REFUSALS: ReadonlySet<string> = new Set([
-  'unprocessable',
-  'conflict',
-  'precondition_failed',
-  'not_found',
-])
-
-const reasonOf = ({ message, details }: AppError): string => {
-  const [first] = (details?.errors ?? []) as { field: string; message: string }[]
-  return first ? `${message}: ${first.field} ${first.message}` : message
 }
 
 const finish = async (

@@ -29,10 +29,15 @@ const inOrder = (_name: string, value: unknown): unknown =>
 export type ProjectReply<Body = unknown> = Reply<Body> & {
   /** What the `ETag` is made of, unless it is the body. Lists and streams have no `ETag`. */
   version?: unknown
+  /** Why the caller did it, for the audit log. */
+  reason?: string
 }
 
 /** The reply with its `ETag`, or 304 without a body for a GET whose `If-None-Match` names it. */
-export const taggedReply = (request: HttpRequest, { version, ...reply }: ProjectReply): Reply => {
+export const taggedReply = (
+  request: HttpRequest,
+  { version, reason: _reason, ...reply }: ProjectReply,
+): Reply => {
   const tagged = version ?? (isList(reply.body) ? undefined : reply.body)
   if (tagged === undefined) return reply
   const tag = entityTagOf(tagged)

@@ -3,8 +3,10 @@ import { AppError } from '@waymark/contracts/app-error'
 import {
   type AnswerOf,
   type Answers,
+  keyScopeOf,
   missingCredentials,
   type Operation,
+  type ProjectAccess,
 } from '@waymark/contracts/http/operation'
 import { type ProjectRole, scopeForRole } from '@waymark/contracts/project-role'
 import { roleAllows, scopesOfRole } from '@waymark/domain/account'
@@ -62,7 +64,6 @@ export type ProjectRequest<Body = unknown, Query = unknown> = Parts<Body, Query>
   checkEffects: CheckEffects
 }
 
-type ProjectAccess = { by: 'project'; role: ProjectRole; tokens?: false }
 type ProjectOperation<B, Q, N extends Answers> = Operation<B, Q, ProjectAccess, N>
 type Deps = Pick<Platform, 'apiKeys' | 'clock' | 'configChanges' | 'db'> & {
   sessions: Sessions
@@ -84,11 +85,16 @@ export const createProjectRoute =
     answer: (request: ProjectRequest<B, Q>) => Promise<ProjectReply<AnswerOf<N>>>,
     { maxBodyBytes }: { maxBodyBytes?: number } = {},
   ): Route => {
-    const { role: needed } = operation.access
+    const { access } = operation
+    const { role: needed } = access
     const isRead: boolean = operation.method === 'get' || operation.readOnly === true
     const work = isRead ? 'read' : 'general'
     const byKey = async (request: HttpRequest): Promise<Actor> => {
       const key = await allowApiKey(apiKeys, scopeForRole[needed], request)
+      if (access.keys === false)
+        throw new AppError('forbidden', 'Only a member who is signed in may do this, not a key', {
+          requiredRole: needed,
+        })
       const { id, tenantId, projectId, scopes } = key
       if (request.params.projectId !== projectId) throw new AppError('not_found', 'Not found')
       chargeProject(key, work)
@@ -112,7 +118,7 @@ export const createProjectRoute =
 
     const callerOf = (actor: Actor, projectId: string): WriteCaller =>
       actor.kind === 'key'
-        ? { kind: 'key', id: actor.id, scope: scopeForRole[needed] }
+        ? { kind: 'key', id: actor.id, scope: keyScopeOf(access) }
         : { kind: 'user', session: actor.session, member: { projectId, role: actor.role } }
 
     const answerParts = async (request: HttpRequest, actor: Actor, parts: Parts<B, Q>): Promise<Reply> => {
@@ -129,6 +135,7 @@ export const createProjectRoute =
           operation: operation.id,
           resourceId: resourceOf(request, reply),
           body: parts.body,
+          reason: reply.reason ?? null,
           client: clientOf(request),
         })
         // Later requests must see the change.

@@ -1,15 +1,20 @@
+import { AppError } from '@waymark/contracts/app-error'
+import type { Approvals } from '@waymark/contracts/approvals'
 import { pick } from '@waymark/contracts/http/pick'
 import {
   getIdentitySecret,
   getSettings,
   rotateIdentitySecret,
   updateSettings,
+  weakensApprovals,
 } from '@waymark/contracts/http/settings'
 import { knownSettings } from '@waymark/contracts/project-settings'
 import type { Prisma } from '@waymark/database'
 import { generateIdentitySecret } from '@waymark/domain/identity'
 import type { Route } from '@waymark/service-kit'
-import { requireFound } from '../http/validation.ts'
+import { auditInTransaction } from '../audit/audit-log.ts'
+import { environmentsOf } from '../environments/environments.ts'
+import { requireFound, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 
@@ -22,7 +27,7 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
     const project = requireFound(await db.prisma.project.findUnique({ where: { id: projectId } }))
     return { body: knownSettings(project.settings) }
   }),
-  projectRoute(updateSettings, async ({ projectId, body: change, requireMatch, checkEffects }) => {
+  projectRoute(updateSettings, async ({ projectId, actor, body: change, requireMatch, checkEffects }) => {
     const settings = await db.prisma.$transaction(async (tx) => {
       // Without the lock, two patches of different settings could overwrite each other.
       await lockRow(tx, 'core.projects', projectId)
@@ -30,6 +35,17 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
       const current = project.settings as Prisma.JsonObject
       requireMatch(knownSettings(current))
       checkEffects(current)
+      await requireUsableApprovals(tx, projectId, change.approvals)
+      if (weakensApprovals(change, current)) {
+        // Whoever has the key of an author could go around the approvals of others.
+        if (actor.kind === 'key')
+          throw new AppError(
+            'forbidden',
+            'approvals can be weakened only by an admin who is signed in, not by a key',
+          )
+        const at = new Date(clock())
+        await auditInTransaction(tx, projectId, { operation: 'weakenApprovals', resourceId: null, at, actor })
+      }
       const merged = withoutNulls({ ...current, ...change }) as Prisma.InputJsonObject
       await tx.project.update({
         where: { id: projectId },
@@ -70,6 +86,24 @@ export const settingsRoutes = ({ projectRoute, db, clock, configChanges }: Manag
     return { body: secretView(stored) }
   }),
 ]
+
+/** @throws AppError unprocessable for an environment that the project does not have, which would protect nothing */
+const requireUsableApprovals = async (
+  tx: Prisma.TransactionClient,
+  projectId: string,
+  approvals: Approvals | null | undefined,
+): Promise<void> => {
+  const named = Object.keys(approvals?.environments ?? {})
+  if (named.length === 0) return
+  const known = await environmentsOf(tx, projectId)
+  const unknown = named.find((key) => !known.includes(key))
+  if (unknown !== undefined)
+    throw unprocessable(
+      `approvals.environments.${unknown}`,
+      'exists',
+      `is not an environment of this project, which has ${known.join(', ')}`,
+    )
+}
 
 const secretView = (stored: { secret: string; createdAt: Date }) =>
   pick(stored, getIdentitySecret.answers[200].schema)

@@ -1,4 +1,5 @@
 import { AppError } from '@waymark/contracts/app-error'
+import { PRODUCTION } from '@waymark/contracts/environment'
 import { pick } from '@waymark/contracts/http/pick'
 import {
   createSegment,
@@ -12,11 +13,19 @@ import {
   updateSegment,
 } from '@waymark/contracts/http/segments'
 import type { Prisma } from '@waymark/database'
-import { compileSegment, eventsCountedBy, segmentProblems } from '@waymark/domain/decision'
+import {
+  compileSegment,
+  type DecisionContent,
+  eventsCountedBy,
+  isInactiveDraft,
+  segmentProblems,
+} from '@waymark/domain/decision'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { poolsWithSegment } from '../coupons/pool-segments.ts'
+import { neededApprovals } from '../decisions/approvals.ts'
 import { lockDecisions, toDecision } from '../decisions/decision-rows.ts'
+import { contentIn, WITH_REVIEWS } from '../decisions/proposal-rows.ts'
 import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
@@ -60,6 +69,7 @@ export const segmentRoutes = ({ projectRoute, db, quotas, runQuery, clock }: Man
       await lockDecisions(tx, projectId)
       const found = requireFound(await find(tx, projectId, key))
       requireMatch(versionOf(found))
+      if (condition !== undefined) await requireNoApprovals(tx, projectId, key)
       const row = await tx.segment.update({
         where: { id: found.id },
         data: {
@@ -115,7 +125,7 @@ const requireUsable = (condition: SegmentCondition): void => {
   if (problems.length > 0) throw invalid(problems)
 }
 
-type Tables = Pick<Prisma.TransactionClient, 'segment' | 'countedEvent' | 'decision'>
+type Tables = Pick<Prisma.TransactionClient, 'segment' | 'countedEvent' | 'decision' | 'decisionProposal'>
 
 const find = ({ segment }: Tables, projectId: string, key: string): Promise<SegmentRow | null> =>
   segment.findUnique({ where: { projectId_key: { projectId, key } } })
@@ -127,17 +137,56 @@ const pendingEvents = async ({ countedEvent }: Tables, projectId: string): Promi
 }
 
 /** The keys of the decisions whose rules refer to a segment, without archived ones. */
-const decisionsWith = async (
-  { decision }: Tables,
+/** What refers to a segment: decisions, and open proposals of some. */
+type Referring = DecisionContent & { key: string }
+
+const referringTo = async (
+  { decision, decisionProposal }: Tables,
   projectId: string,
   segmentKey: string,
-): Promise<string[]> => {
+): Promise<Referring[]> => {
   const rows = await decision.findMany({ where: { projectId, status: { not: 'archived' } } })
-  return rows
-    .map(toDecision)
-    .filter(({ definition }) => segmentsOf(definition).some(({ key }) => key === segmentKey))
-    .map(({ key }) => key)
-    .sort()
+  const proposals = await decisionProposal.findMany({
+    where: { projectId, status: 'open' },
+    include: WITH_REVIEWS,
+  })
+  const all = [
+    ...rows.map(toDecision),
+    // Approvals are of the segment as it was when they were given.
+    ...proposals.map((proposal) => ({ ...contentIn(proposal), key: proposal.decision.key })),
+  ]
+  return all.filter(({ definition }) => segmentsOf(definition).some(({ key }) => key === segmentKey))
+}
+
+const decisionsWith = async (tables: Tables, projectId: string, segmentKey: string): Promise<string[]> => {
+  const referring = await referringTo(tables, projectId, segmentKey)
+  return [...new Set(referring.map(({ key }) => key))].sort()
+}
+
+/**
+ * Refuses another condition of a segment by which decisions give people something, where that would need approvals.
+ * @throws AppError forbidden
+ */
+const requireNoApprovals = async (
+  tx: Prisma.TransactionClient,
+  projectId: string,
+  segmentKey: string,
+): Promise<void> => {
+  for (const { key, definition, ...content } of await referringTo(tx, projectId, segmentKey)) {
+    if (isInactiveDraft({ ...content, definition })) continue
+    const { rules, environments = {} } = definition
+    const named = [[PRODUCTION, { rules }] as const, ...Object.entries(environments)]
+      .filter(([, own]) => segmentsOf({ rules: own.rules }).some((found) => found.key === segmentKey))
+      .map(([name]) => name)
+    const needed = await neededApprovals(tx, projectId, named)
+    if (needed.length > 0)
+      throw new AppError(
+        'forbidden',
+        `Changes of the decision ${key}, which refers to the segment, need approvals: create another segment and propose ` +
+          `to use it (POST decisions/${key}/proposals)`,
+        { code: 'approval_required' },
+      )
+  }
 }
 
 const applyChange = async (tx: Prisma.TransactionClient, projectId: string): Promise<void> => {

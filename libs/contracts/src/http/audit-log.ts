@@ -38,6 +38,11 @@ export const AuditEntryView = Type.Object({
   fields: Type.Array(Type.String(), {
     description: 'The names of the fields in the request, without their values.',
   }),
+  reason: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description:
+      'Why they did it, such as the reason of `bypassProposal`; null for operations that need none.',
+  }),
   network: Type.Unsafe<string | null>({
     type: ['string', 'null'],
     description: 'The network of the client: a /24 for IPv4, a /48 for IPv6.',

@@ -28,7 +28,7 @@ const status = { status: Type.Optional(DecisionStatusSchema) }
 const NewDecision = Type.Object({ key: DecisionKey, ...status, ...decisionParts })
 const DecisionReplacement = Type.Object({ ...version, ...status, ...decisionParts })
 const { variants, fallbackVariant, rules, ...optionalParts } = decisionParts
-const DecisionPatch = Type.Object({
+export const DecisionPatch = Type.Object({
   ...version,
   ...status,
   ...optionalParts,
@@ -48,7 +48,8 @@ const ChangeStatus = Type.Unsafe<(typeof changeStatuses)[number]>({
   type: 'string',
   enum: [...changeStatuses],
 })
-const ChangeAuthor = Type.Object({
+/** Who made a change. */
+export const ChangeAuthor = Type.Object({
   kind: Type.String(),
   id: Type.String(),
   name: Type.Unsafe<string | null>({
@@ -77,7 +78,8 @@ const ScheduledChange = Type.Object({
   finishedAt: NullableTimestamp,
 })
 
-const Warnings = Type.Array(
+/** Side effects of a change. */
+export const Warnings = Type.Array(
   Type.Object({ code: Type.String(), ruleId: NullableString, message: Type.String() }),
   { description: 'Side effects of the change, such as people who get another variant.' },
 )
@@ -110,7 +112,8 @@ const Stop = Type.Object({
 /** What a guard has stopped, and why. */
 export type DecisionStop = Static<typeof Stop>
 
-const parts = { ...decisionParts, salt: Type.String() }
+/** The fields of a stored decision that a change is about. */
+export const parts = { ...decisionParts, salt: Type.String() }
 const DecisionView = Type.Object({
   id: Id,
   key: Type.String(),
@@ -135,7 +138,8 @@ const DecisionVersion = Type.Object({
   change: Type.String({
     description:
       '`created`, `updated`, `activated`, `paused`, `archived`, `rolled_back`, `scheduled`, `stopped` (by a guard), ' +
-      '`advanced` (a step of a ramp whose evidence is there) or `resumed`.',
+      '`advanced` (a step of a ramp whose evidence is there), `resumed`, `approved` (a proposal) or `bypassed` (a proposal ' +
+      'without its approvals).',
   }),
   status: DecisionStatusSchema,
   ...parts,
@@ -143,31 +147,37 @@ const DecisionVersion = Type.Object({
     Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description: 'The figures with which a guard made this version.',
+      description: 'The figures with which a guard made this version, or the proposal and its approvals.',
     }),
   ),
-  reason: Type.Optional(Type.String({ description: 'Why a person resumed the decision.' })),
+  reason: Type.Optional(
+    Type.String({
+      description: 'Why a person resumed the decision, or made the change without its approvals.',
+    }),
+  ),
   changedBy: ChangeAuthor,
   changedAt: Timestamp,
 })
+/** What differs between two versions of a decision. */
+export const VersionChanges = Type.Array(
+  Type.Object({
+    op: Type.Unsafe<'add' | 'replace' | 'remove'>({ type: 'string', enum: ['add', 'replace', 'remove'] }),
+    path: Type.String({ description: 'A JSON Pointer, such as `/rules/0/rollout`.' }),
+    value: Type.Optional(Type.Unknown({ description: 'The new value; not for `remove`.' })),
+    was: Type.Optional(Type.Unknown({ description: 'The value before; not for `add`.' })),
+  }),
+  {
+    description:
+      'A JSON Patch (RFC 6902) that turns the status and the definition of the previous version into those of this one.',
+  },
+)
 const ComparedVersion = Type.Object({
   ...DecisionVersion.properties,
   previousVersion: Type.Unsafe<number | null>({
     type: ['integer', 'null'],
     description: 'The version that it is compared with. Null for the oldest one that is kept.',
   }),
-  changes: Type.Array(
-    Type.Object({
-      op: Type.Unsafe<'add' | 'replace' | 'remove'>({ type: 'string', enum: ['add', 'replace', 'remove'] }),
-      path: Type.String({ description: 'A JSON Pointer, such as `/rules/0/rollout`.' }),
-      value: Type.Optional(Type.Unknown({ description: 'The new value; not for `remove`.' })),
-      was: Type.Optional(Type.Unknown({ description: 'The value before; not for `add`.' })),
-    }),
-    {
-      description:
-        'A JSON Patch (RFC 6902) that turns the status and the definition of the previous version into those of this one.',
-    },
-  ),
+  changes: VersionChanges,
 })
 
 const PreviewRequest = Type.Object({

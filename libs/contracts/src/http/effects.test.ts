@@ -35,6 +35,7 @@ const constant: Record<Effect, string[]> = {
   ],
   destination: ['createEmailSender', 'createOidcProvider', 'createShare', 'createWebhook'],
   deletion: ['removeDemoData'],
+  approval: ['bypassProposal'],
   erasure: ['archiveProject', 'eraseProfile'],
 }
 
@@ -84,6 +85,29 @@ describe('the effects of operations', () => {
       ['secret'],
     ],
     ['updateSettings', { identityVerification: 'required' }, {}, []],
+    ['updateSettings', { approvals: { required: 2 } }, { approvals: { required: 1 } }, []],
+    ['updateSettings', { approvals: { required: 1 } }, { approvals: { required: 2 } }, ['approval']],
+    ['updateSettings', { approvals: null }, { approvals: { required: 1 } }, ['approval']],
+    ['updateSettings', { approvals: null }, {}, []],
+    ['updateSettings', { approvals: { required: 1, roles: ['admin'] } }, { approvals: { required: 1 } }, []],
+    [
+      'updateSettings',
+      { approvals: { required: 1 } },
+      { approvals: { required: 1, roles: ['admin'] } },
+      ['approval'],
+    ],
+    [
+      'updateSettings',
+      { approvals: { required: 2, environments: { staging: { required: 1 } } } },
+      { approvals: { required: 2 } },
+      ['approval'],
+    ],
+    [
+      'updateSettings',
+      { approvals: { required: 1 } },
+      { approvals: { environments: { production: { required: 1 } } } },
+      [],
+    ],
     ['updateWebhook', { url: 'https://elsewhere.example/' }, webhook, ['destination']],
     ['updateWebhook', webhook, webhook, []],
     ['updateWebhook', { status: 'paused' }, webhook, []],

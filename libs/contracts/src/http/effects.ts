@@ -27,6 +27,10 @@ export const effectRequirements = {
     meaning: 'deletes events or their ids, or shortens how long they are kept',
     accessTokens: 'allowed',
   },
+  approval: {
+    meaning: 'makes a change of a decision without its approvals, or requires fewer of them',
+    accessTokens: 'refused',
+  },
   erasure: { meaning: 'erases a person or a project', accessTokens: 'refused' },
 } as const satisfies Record<string, Requirement>
 

@@ -16,13 +16,17 @@ export const Forbidden = Type.Object({
   requiredScope: Type.Optional(Type.String({ description: 'The scope that the key lacks.' })),
   requiredRole: Type.Optional(Type.String({ description: 'The role that the member lacks.' })),
   code: Type.Optional(
-    Type.Enum(['reauthentication_required', 'second_factor_required', 'password_required'], {
-      description:
-        '`reauthentication_required`: send `POST /api/auth/reauthenticate`, or `POST /api/auth/oidc/reauthenticate` if ' +
-        '`method` is `provider`, then the request again. ' +
-        '`second_factor_required`: the tenant requires a second factor, which the user has to set up first. ' +
-        '`password_required`: an address is confirmed with the session or the password of its account.',
-    }),
+    Type.Enum(
+      ['reauthentication_required', 'second_factor_required', 'password_required', 'approval_required'],
+      {
+        description:
+          '`reauthentication_required`: send `POST /api/auth/reauthenticate`, or `POST /api/auth/oidc/reauthenticate` if ' +
+          '`method` is `provider`, then the request again. ' +
+          '`second_factor_required`: the tenant requires a second factor, which the user has to set up first. ' +
+          '`password_required`: an address is confirmed with the session or the password of its account. ' +
+          '`approval_required`: the project requires approvals of the change, which has to be proposed.',
+      },
+    ),
   ),
   method: Type.Optional(
     Type.Enum(['code', 'password', 'provider'], {

@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox'
-import { scopeForRole } from '../project-role.ts'
 import { openObjects } from './close-objects.ts'
 import { conditionalEffects, constantEffects } from './effects.ts'
 import { ErrorBody, Forbidden, RetryAfter, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
 import {
   type Access,
   type Answer,
+  keyScopeOf,
   MAX_BODY_PART_VALUES,
   MAX_BODY_VALUES,
   missingCredentials,
@@ -240,7 +240,7 @@ const describeAccess = (access: Access): string => {
     case 'session-or-key':
       return `Needs a session, an access token, or an API key with the scope \`${access.scope}\`.`
     case 'project': {
-      const scope = scopeForRole[access.role]
+      const scope = keyScopeOf(access)
       const orKey = scope ? `, or an API key with the scope \`${scope}\`` : ''
       const noToken = access.tokens === false ? ' An access token is refused.' : ''
       return `Needs the role \`${access.role}\`${orKey}.${noToken}`
@@ -252,7 +252,7 @@ const securityOf = (access: Access): Record<string, string[]>[] => {
   if (access.by === 'anyone') return []
   if (access.by === 'key') return [{ apiKey: [] }, { bearer: [] }]
   const takesTokens = access.by === 'session-or-key' || access.tokens !== false
-  const takesKeys = access.by === 'session-or-key' || (access.by === 'project' && scopeForRole[access.role])
+  const takesKeys = access.by === 'session-or-key' || (access.by === 'project' && keyScopeOf(access))
   return [
     { session: [] },
     { localSession: [] },

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import type { ApiKeyScope } from '../api-key.ts'
-import type { ProjectRole } from '../project-role.ts'
+import { type ProjectRole, scopeForRole } from '../project-role.ts'
 import { compileQueryValidator, compileValidator, type Validator } from '../validator.ts'
 import { closeObjects } from './close-objects.ts'
 import type { DeclaredEffect } from './effects.ts'
@@ -42,9 +42,15 @@ export type Access =
   | { by: 'session-or-key'; scope: ApiKeyScope }
   /**
    * A member with at least this role, or a key of the project with the scope of the role. `tokens`: false refuses access
-   * tokens.
+   * tokens, `keys`: false refuses keys.
    */
-  | { by: 'project'; role: ProjectRole; tokens?: false }
+  | ProjectAccess
+
+export type ProjectAccess = { by: 'project'; role: ProjectRole; tokens?: false; keys?: false }
+
+/** The scope with which a key may call an operation of a project. Null when no key may. */
+export const keyScopeOf = ({ role, keys }: ProjectAccess): ApiKeyScope | null =>
+  keys === false ? null : scopeForRole[role]
 
 /** A response and the schema of its JSON. No schema without a JSON body. */
 export type Answer = { description: string; schema?: TSchema; contentTypes?: readonly string[] }

@@ -33,6 +33,7 @@ import { postHogOperations } from './posthog-protocol.ts'
 import { profileOperations } from './profile-view.ts'
 import { projectOperations } from './projects.ts'
 import { promotionOperations } from './promotions.ts'
+import { proposalOperations } from './proposals.ts'
 import { redemptionOperations } from './redemptions.ts'
 import { rejectedEventOperations } from './rejected-events.ts'
 import { secondFactorOperations } from './second-factor.ts'
@@ -82,6 +83,7 @@ export const operations: readonly Operation[] = [
   ...settingsOperations,
   ...decideOperations,
   ...decisionOperations,
+  ...proposalOperations,
   ...environmentOperations,
   ...segmentsOperations,
   ...rejectedEventOperations,

@@ -186,6 +186,11 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   rollbackDecision: { version: 1 },
   resumeDecision: { reason: 'The payment provider was down, not the new checkout' },
   scheduleChange: { at: '2099-01-01T09:00:00Z', change: { status: 'active' } },
+  createProposal: { change: { holdout: 5 }, comment: 'We want to measure all discounts together' },
+  updateProposal: { change: { holdout: 10 } },
+  approveProposal: { revision: 1, comment: 'Checked with the shop team' },
+  rejectProposal: { revision: 1, comment: 'Wait until the sale is over' },
+  bypassProposal: { revision: 1, reason: 'Orders fail, and nobody else is awake' },
   previewDecision: { visitorId: 'visitor-1', traits: { plan: 'pro' } },
 
   createSegment: { key: 'regulars', name: 'Regular customers', condition },

@@ -135,7 +135,9 @@ export const updateSegment = defineOperation({
   path: one,
   tag,
   summary: 'Change the name or the condition of a segment',
-  description: 'Decisions apply the new condition at once. Its key does not change.',
+  description:
+    'Decisions apply the new condition at once. Its key does not change. Where changes of a decision that refers to it need ' +
+    'approvals, the condition cannot change: create another segment.',
   access: editor,
   effects: [],
   body: SegmentPatch,

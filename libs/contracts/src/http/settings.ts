@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from 'typebox'
+import { type Approvals, areWeaker } from '../approvals.ts'
 import { ProjectSettings } from '../project-settings.ts'
 import { Timestamp } from '../schema-parts.ts'
 import type { Change } from './effects.ts'
@@ -18,9 +19,11 @@ type Unsettable<T> = {
   [Name in keyof T]?:
     | (T[Name] extends unknown[] | undefined
         ? T[Name]
-        : T[Name] extends object | undefined
-          ? Unsettable<T[Name]>
-          : T[Name])
+        : string extends keyof NonNullable<T[Name]>
+          ? T[Name]
+          : T[Name] extends object | undefined
+            ? Unsettable<T[Name]>
+            : T[Name])
     | null
 }
 /** Settings to change. Null unsets one. */
@@ -34,6 +37,13 @@ const shortens =
   (setting: 'retentionDays' | 'deduplicationDays') =>
   ({ body, before }: Change<SettingsPatch, unknown>): boolean =>
     daysOf(body[setting] ?? before[setting]) < daysOf(before[setting])
+
+/** Whether a change of settings requires fewer approvals than the stored settings. */
+export const weakensApprovals = (
+  { approvals }: SettingsPatch,
+  before: Readonly<Record<string, unknown>>,
+): boolean =>
+  approvals !== undefined && areWeaker(approvals ?? {}, (before.approvals as Approvals | undefined) ?? {})
 
 const tag = 'Settings'
 const path = '/api/projects/{projectId}/settings'
@@ -79,6 +89,11 @@ export const updateSettings = defineOperation({
         before.identityVerification === 'required' &&
         body.identityVerification !== undefined &&
         body.identityVerification !== 'required',
+    },
+    {
+      effect: 'approval',
+      described: 'weaker `approvals`',
+      when: ({ body, before }) => weakensApprovals(body, before),
     },
   ],
   body: SettingsPatch,

@@ -12,6 +12,8 @@ export const AuditRecord = Type.Object({
   resourceId: NullableString,
   /** The names of the fields in the request. */
   fields: Type.Array(Type.String()),
+  /** Why they did it. Only of operations that need a reason. */
+  reason: Type.Optional(Type.String()),
   network: NullableString,
   requestId: NullableString,
   at: Timestamp,
@@ -39,16 +41,18 @@ export const DecisionChange = Type.Object({
   projectId: Id,
   decisionId: Id,
   decisionKey: Type.String(),
-  /** The new version. The management API answers its definition. */
+  /** The new version, or the present one when the record is about a proposal. The management API answers its definition. */
   version: Type.Integer(),
-  /** What was done, such as `created`, `updated`, `activated`, `rolled_back` or `stopped`. */
+  /** What was done, such as `created`, `updated`, `activated`, `rolled_back`, `stopped` or `proposed`. */
   change: Type.String(),
   /** The status since then. */
   status: Type.String(),
   changedBy: Type.Object({ kind: Type.String(), id: Type.String() }),
-  /** Of a change by a guard: its figures. */
+  /** The proposal that it is about, which has made no version yet. */
+  proposal: Type.Optional(Type.Object({ id: Id, revision: Type.Integer() })),
+  /** Of a change by a guard: its figures. Of an approved proposal: its approvals. */
   evidence: Type.Optional(Type.Unsafe<Record<string, unknown>>({ type: 'object' })),
-  /** Why a person resumed it. */
+  /** Why a person resumed it, or what they said of a proposal. */
   reason: Type.Optional(Type.String()),
   at: Timestamp,
 })

@@ -1,3 +1,10 @@
+export {
+  affectedEnvironments,
+  approvalsFor,
+  type DecisionContent,
+  isInactiveDraft,
+  type NeededApproval,
+} from './approvals.ts'
 export { controlOf, decisionProblems } from './check-decision.ts'
 export { type Comparison, compareRates, rateOf } from './compare-rates.ts'
 export {

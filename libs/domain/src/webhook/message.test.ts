@@ -17,6 +17,7 @@ import {
 
 const PROJECT = '01900000-0000-7000-8000-000000000001'
 const SELECTOR = '01900000-0000-7000-8000-000000000002'
+const PROPOSAL = '0198c2de-0000-7000-8000-0000000000d1'
 const PROFILE = '01900000-0000-7000-8000-000000000003'
 const RECEIVED = '2026-11-21T04:00:00.000Z'
 
@@ -131,6 +132,11 @@ describe('the messages of what is not an event', () => {
         (made) => decisionMessage({ ...change, change: made }).type,
       ),
     ).toEqual(['decision.stopped', 'decision.advanced', 'decision.resumed', 'decision.changed'])
+    const proposal = { id: PROPOSAL, revision: 1 }
+    const about = (more: object) => decisionMessage({ ...change, change: 'proposed', proposal, ...more })
+    expect(about({}).type).toBe('decision.proposed')
+    const others = [{}, { change: 'proposal_edited' }, { proposal: { ...proposal, revision: 2 } }]
+    expect(new Set([message, ...others.map(about)].map(({ key }) => key)).size).toBe(4)
     expect(decisionMessage({ ...change, version: 3 }).key).not.toBe(message.key)
     expect(decisionMessage(change)).toEqual(message)
     expect(matching({ topics: ['decision.changed'], eventNames: ['other'] }, [message])).toEqual([

@@ -150,15 +150,36 @@ export const linkClickMessage = ({ v: _v, projectId, ...click }: LinkClick): Web
 export const decisionMessage = ({ v: _v, projectId, ...change }: DecisionChange): WebhookMessage => ({
   ...about(projectId, change.at),
   topic: 'decision.changed',
-  type: BY_GUARDS.has(change.change) ? `decision.${change.change}` : 'decision.changed',
-  key: eventKeyOf(`${change.decisionId}:${change.version}`),
+  type: OWN_TYPES.has(change.change) ? `decision.${change.change}` : 'decision.changed',
+  key: eventKeyOf(decisionKeyOf(change)),
   profileId: null,
   orderingKey: change.decisionId,
   data: change,
 })
 
-/** Changes by guards, and of what they have stopped. */
-const BY_GUARDS: ReadonlySet<string> = new Set(['stopped', 'advanced', 'resumed'])
+/** Changes by guards and of what they have stopped, and those of proposals. */
+const OWN_TYPES: ReadonlySet<string> = new Set([
+  'stopped',
+  'advanced',
+  'resumed',
+  'approved',
+  'bypassed',
+  'proposed',
+  'proposal_edited',
+  'proposal_approved',
+  'proposal_rejected',
+  'proposal_withdrawn',
+  'proposal_failed',
+])
+
+const decisionKeyOf = ({
+  decisionId,
+  version,
+  proposal,
+  change,
+  changedBy,
+}: Omit<DecisionChange, 'v' | 'projectId'>) =>
+  proposal ? `${proposal.id}:${proposal.revision}:${change}:${changedBy.id}` : `${decisionId}:${version}`
 
 /** The message of an email that was sent or has bounced. */
 export const emailMessage = ({ v: _v, kind, id, projectId, ...email }: EmailRecord): WebhookMessage => ({

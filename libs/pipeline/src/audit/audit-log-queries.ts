@@ -27,6 +27,8 @@ export type AuditAction = {
   resourceId: string | null
   /** Names of the fields of the request's body. */
   fields: string[]
+  /** Why they did it. Only of operations that need a reason. */
+  reason?: string | null
   network: string | null
   requestId: string | null
   at: Date
@@ -34,9 +36,9 @@ export type AuditAction = {
 
 const INSERT = `
   INSERT INTO core.audit_log
-    (id, project_id, actor_kind, actor_id, access_token_id, operation, resource_id, fields, network, request_id, at)
+    (id, project_id, actor_kind, actor_id, access_token_id, operation, resource_id, fields, network, request_id, at, reason)
   SELECT * FROM unnest($1::uuid[], $2::uuid[]) AS entry (id, project_id)
-  CROSS JOIN (VALUES ($3, $4::uuid, $5::uuid, $6, $7, $8::text[], $9, $10, $11::timestamptz)) AS what`
+  CROSS JOIN (VALUES ($3, $4::uuid, $5::uuid, $6, $7, $8::text[], $9, $10, $11::timestamptz, $12)) AS what`
 
 const PROJECTS = `
   SELECT m.project_id FROM core.project_members m JOIN core.projects p ON p.id = m.project_id
@@ -48,7 +50,7 @@ export const storeAuditEntries = async (
   projectIds: readonly string[],
   action: AuditAction,
 ): Promise<void> => {
-  const { actor, operation, resourceId, fields, network, requestId, at } = action
+  const { actor, operation, resourceId, fields, network, requestId, at, reason = null } = action
   const ids = projectIds.map(() => uuidv7())
   await client.query({
     name: 'write-audit-log',
@@ -65,10 +67,20 @@ export const storeAuditEntries = async (
       network,
       requestId,
       at,
+      reason,
     ],
   })
   const { kind, id: actorId } = actor
-  const published = { ...action, actor: { kind, id: actorId }, at: at.toISOString() }
+  const published = {
+    actor: { kind, id: actorId },
+    operation,
+    resourceId,
+    fields,
+    network,
+    requestId,
+    at: at.toISOString(),
+    ...(reason !== null && { reason }),
+  }
   await addToOutbox(
     client,
     AUDIT_LANE,

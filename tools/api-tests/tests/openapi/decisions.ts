@@ -31,6 +31,16 @@ import { createEnvironment, deleteEnvironment, listEnvironments } from '@waymark
 import type { Operation } from '@waymark/contracts/http/operation'
 import { postHogDecide, postHogFlags } from '@waymark/contracts/http/posthog-protocol'
 import {
+  approveProposal,
+  bypassProposal,
+  createProposal,
+  getProposal,
+  listProposals,
+  rejectProposal,
+  updateProposal,
+  withdrawProposal,
+} from '@waymark/contracts/http/proposals'
+import {
   createSegment,
   deleteSegment,
   getSegment,
@@ -80,6 +90,30 @@ const archived = async (world: World) => {
 const later = (change: object = {}) => ({
   at: new Date(Date.now() + 3_600_000).toISOString(),
   change: { status: 'active', ...change },
+})
+/** A proposal by a key, which anyone may approve. */
+const newProposal = async (world: World) => {
+  const params = await newDecision(world)
+  const { body } = await world.call(createProposal, { params, body: { change: { holdout: 5 } } })
+  return { params: { ...params, id: stringIn(body, 'id') } }
+}
+const withdrawn = async (world: World) => {
+  const call = await newProposal(world)
+  await world.call(withdrawProposal, call)
+  return call
+}
+/** A call by a member who is signed in. */
+const byMember = async ({ signIn, projectId }: World, call: Call): Promise<Call> => {
+  const { headers } = await signIn({ projectId, role: 'owner' })
+  return { ...call, key: null, headers }
+}
+const reviewExample = (operation: Operation, body: object): Example => ({
+  operation,
+  good: async (world) => byMember(world, { ...(await newProposal(world)), body: { revision: 1, ...body } }),
+  others: {
+    409: async (world) => byMember(world, { ...(await withdrawn(world)), body: { revision: 1, ...body } }),
+    412: async (world) => byMember(world, { ...(await newProposal(world)), body: { revision: 2, ...body } }),
+  },
 })
 const onScheduled = async (world: World): Promise<Call> => {
   const params = await newDecision(world)
@@ -210,6 +244,28 @@ export const decisionExamples: Example[] = [
       },
     },
   },
+  {
+    operation: createProposal,
+    good: async (world) => ({
+      params: await newDecision(world),
+      body: { change: { holdout: 5 }, comment: 'Measure all discounts' },
+    }),
+    others: {
+      409: async (world) => ({ params: await archived(world), body: { restore: 1 } }),
+      412: async (world) => ({ params: await newDecision(world), body: { change: { version: 7 } } }),
+    },
+  },
+  { operation: listProposals, good: () => ({ query: { limit: '2', status: 'open' } }) },
+  { operation: getProposal, good: newProposal },
+  {
+    operation: updateProposal,
+    good: async (world) => ({ ...(await newProposal(world)), body: { change: { holdout: 10 } } }),
+    others: { 409: async (world) => ({ ...(await withdrawn(world)), body: {} }) },
+  },
+  { operation: withdrawProposal, good: newProposal, others: { 409: withdrawn } },
+  reviewExample(approveProposal, { comment: 'Fine' }),
+  reviewExample(rejectProposal, { comment: 'Wait until the sale is over' }),
+  reviewExample(bypassProposal, { reason: 'Orders fail' }),
   onOne(previewDecision, { body: { visitorId: 'v', context: { plan: 'pro' } } }),
   onOne(getDecisionResults, { query: { history: 'true' } }),
   {

@@ -11,6 +11,7 @@ import { answersOf } from '@waymark/contracts/http/openapi'
 import type { Operation } from '@waymark/contracts/http/operation'
 import { PLACEHOLDER_KEYWORD } from '@waymark/contracts/placeholder-id'
 import { PATTERN_DESCRIPTION, VISIBLE_KEYWORD } from '@waymark/contracts/problem-message'
+import type { ProjectRole } from '@waymark/contracts/project-role'
 import { ingestRecords } from '@waymark/contracts/topics'
 import { generateAccessToken, generateToken, hashPassword } from '@waymark/domain/account'
 import { createDirectoryTransport, type MailTransport } from '@waymark/email-consumer'
@@ -84,8 +85,11 @@ export type World = {
   foreignProjectId: string
   /** A key with only these scopes. */
   keyWith: (scopes: ApiKeyScope[], kind?: 'pub' | 'sec') => Promise<string>
-  /** Registers a user with an address of `domain`: the owner of a new project, or a viewer of the given one. */
-  signIn: (as?: { projectId: string; domain?: string }) => Promise<SignedIn>
+  /**
+   * Registers a user with an address of `domain`: the owner of a new project, or a member of the given one, a viewer unless
+   * there is a role.
+   */
+  signIn: (as?: { projectId: string; domain?: string; role?: ProjectRole }) => Promise<SignedIn>
   /** Calls an operation, and fails if the response is not documented. */
   call: (operation: Operation, call?: Call) => Promise<Answer>
   /** Creates a dead letter that would be processed now or fail again, and returns its id. */
@@ -253,7 +257,7 @@ export const startWorld = async (limit: number): Promise<World> => {
           email: `${crypto.randomUUID()}@${as?.domain ?? 'example.com'}`,
           name: 'Grace',
           passwordHash,
-          memberships: { create: { projectId: project, role: as ? 'viewer' : 'owner' } },
+          memberships: { create: { projectId: project, role: as ? (as.role ?? 'viewer') : 'owner' } },
           sessions: {
             create: {
               id: crypto.randomUUID(),
