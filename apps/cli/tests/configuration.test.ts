@@ -7,6 +7,7 @@ import { createRunner, createToken, temporaryFolder, toServer } from './run.ts'
 type Fields = Record<string, unknown>
 type Change = { action: string; kind: string; name: string; fields: { field: string }[] }
 type Plan = { changes: Change[]; unmanaged: string[]; applied?: number }
+type Proposals = Plan & { proposals: { id: string; decision: string; revision: number }[] }
 
 let waymark: Constellation
 let token: string
@@ -444,6 +445,56 @@ describe('files', () => {
       code: 2,
       err: expect.stringContaining('name of preview cannot be changed'),
     })
+  })
+})
+
+describe('a project whose decisions need approvals', () => {
+  it('gets proposals of them with --propose, each once, and all other changes', async () => {
+    const project = await createProject()
+    await manage(project)('PATCH', 'settings', { approvals: { required: 1 } })
+    await json(['pull'], at(project))
+    await write(
+      'decisions/button.yaml',
+      [
+        'key: button',
+        'status: active',
+        'variants: [{ key: "off", value: false }, { key: "on", value: true }]',
+        'fallbackVariant: "off"',
+        'rules: [{ variant: "on", rollout: 50 }]',
+        '',
+      ].join('\n'),
+    )
+    await write('environments/preview.yaml', 'key: preview\nname: preview\n')
+    expect(await run(['apply'], at(project))).toMatchObject({
+      code: 3,
+      err: expect.stringContaining('need approvals'),
+    })
+    const first = await json<Proposals>(['apply', '--propose', '--comment', 'Sale'], at(project))
+    expect(first).toMatchObject({ applied: 0, proposals: [{ decision: 'button', status: 'open' }] })
+    expect(await manage(project)('GET', 'decisions/button')).toMatchObject({ status: 'draft' })
+    const open = async () =>
+      (await manage(project)('GET', 'proposals?status=open')) as { data: Record<string, unknown>[] }
+    expect((await open()).data).toMatchObject([
+      { request: { change: { status: 'active' } }, comment: 'Sale' },
+    ])
+    // Again, it is the same proposal, also after another change of the decision.
+    expect((await json<Proposals>(['apply', '--propose'], at(project))).proposals).toEqual(first.proposals)
+    await manage(project)('PATCH', 'decisions/button', { description: 'A button' })
+    await json(['pull'], at(project))
+    await write(
+      'decisions/button.yaml',
+      (await read('decisions/button.yaml')).replace('status: draft', 'status: active'),
+    )
+    expect((await json<Proposals>(['apply', '--propose'], at(project))).proposals).toMatchObject([
+      { id: first.proposals[0]?.id, revision: 2 },
+    ])
+    expect((await open()).data).toHaveLength(1)
+    await rm(file('decisions/button.yaml'))
+    await json<Proposals>(['apply', '--propose', '--prune'], at(project))
+    expect((await open()).data.map(({ request }) => request)).toContainEqual({
+      change: { status: 'archived' },
+    })
+    expect(await run(['apply', '--comment', 'Sale'], at(project))).toMatchObject({ code: 2 })
   })
 })
 

@@ -35,10 +35,11 @@ const textOf = (notice: ProposalNotice, publicUrl: string): string => {
 
 Decision: ${decisionKey}
 Project: ${project}
+Proposal: ${proposalId}
 ${said}
 To look at it, open
 
-${publicUrl}/console/p/${projectId}/decisions/${encodeURIComponent(decisionKey)}/proposals/${proposalId}
+${publicUrl}/console/p/${projectId}/decisions/${encodeURIComponent(decisionKey)}
 `
 }
 

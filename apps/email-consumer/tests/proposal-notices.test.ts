@@ -72,7 +72,8 @@ describe.skipIf(!services)('notices of proposals', () => {
     expect(mail?.envelope.to).toBe('ann@example.com')
     const text = mail ? textIn(mail) : ''
     expect(text).toContain(phrase)
-    expect(text).toContain(`/decisions/${key}/proposals/${proposalId}`)
+    expect(text).toContain(`/decisions/${key}`)
+    expect(text).toContain(`Proposal: ${proposalId}`)
     if (comment !== null) expect(text).toContain(comment)
     expect(await harness.db.prisma.proposalNotice.count()).toBe(0)
   })

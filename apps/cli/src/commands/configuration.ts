@@ -5,6 +5,7 @@ import { readFiles, writeFiles } from '../configuration/files.ts'
 import { keyOf, type Lock, readLock, writeLock } from '../configuration/lock.ts'
 import { type Change, describeConflicts, type Plan, planChanges } from '../configuration/plan.ts'
 import { type Project, readProject, type StoredItem } from '../configuration/project.ts'
+import { type Proposed, proposeChange } from '../configuration/propose.ts'
 import { canonical } from '../configuration/values.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
@@ -12,7 +13,13 @@ import { addTypesCommand } from './types.ts'
 
 type DirOptions = { dir: string }
 type DiffOptions = DirOptions & { prune?: boolean; exitCode?: boolean }
-type ApplyOptions = DirOptions & { prune?: boolean; dryRun?: boolean; overwrite?: boolean }
+type ApplyOptions = DirOptions & {
+  prune?: boolean
+  dryRun?: boolean
+  overwrite?: boolean
+  propose?: boolean
+  comment?: string
+}
 
 const DIR = ['--dir <folder>', 'the folder of the files', 'waymark'] as const
 const PRUNE = ['--prune', 'also remove what has no file'] as const
@@ -38,6 +45,8 @@ export const addConfigurationCommands: AddCommands = (program, run) => {
     .option(...PRUNE)
     .option('--dry-run', 'change nothing')
     .option('--overwrite', 'also change what others have changed since the last pull or apply')
+    .option('--propose', 'propose changes of decisions, for others to approve, and make all other changes')
+    .option('--comment <text>', 'why, for those who approve what --propose proposes')
     .action(run(apply))
   addTypesCommand(program, run)
 }
@@ -87,7 +96,9 @@ const diff = async (context: Context, { dir, prune = false, exitCode }: DiffOpti
 }
 
 const apply = async (context: Context, options: ApplyOptions): Promise<void> => {
-  const { dir, prune = false, dryRun, overwrite } = options
+  const { dir, prune = false, dryRun, overwrite, propose = false, comment } = options
+  if (comment !== undefined && !propose)
+    throw new CliError('--comment is for those who approve: use it with --propose', EXIT.usage)
   const { folder, files, client, projectId, project, lock, plan } = await compare(context, dir, prune)
   if (!overwrite && plan.changes.some(({ isConflict }) => isConflict))
     throw new CliError(
@@ -102,11 +113,18 @@ const apply = async (context: Context, options: ApplyOptions): Promise<void> => 
   const fileOf = new Map(files.map((item) => [keyOf(item), item.file]))
   const known: Lock = lock ? { ...lock } : lockOf(project, (item) => fileOf.get(keyOf(item)))
   let done = 0
+  const proposals: Proposed[] = []
   try {
     for (const change of plan.changes) {
-      await applyChange(client, projectId, change, project.names, known)
+      if (propose && change.kind === 'decisions') {
+        const proposed = await proposeChange(client, projectId, change, project.names, known, comment)
+        if (proposed) proposals.push(proposed)
+        context.out.note(`${lineOf(change)}${proposed ? `  (proposed: ${proposed.id})` : ''}`)
+      } else {
+        await applyChange(client, projectId, change, project.names, known)
+        context.out.note(lineOf(change))
+      }
       done++
-      context.out.note(lineOf(change))
     }
   } catch (error) {
     if (done > 0)
@@ -115,7 +133,11 @@ const apply = async (context: Context, options: ApplyOptions): Promise<void> => 
   } finally {
     await writeLock(folder, projectId, known)
   }
-  context.out.result({ ...shownOf(plan), applied: done }, `${done} changes applied`)
+  const applied = done - proposals.length
+  context.out.result(
+    { ...shownOf(plan), applied, ...(propose && { proposals }) },
+    `${applied} changes applied${propose ? `, ${proposals.length} proposed` : ''}`,
+  )
 }
 
 const SIGNS = { create: '+', update: '~', remove: '-' } as const

@@ -50,7 +50,7 @@ export const applyChange = async (
 }
 
 /** Reads a resource again. Resolves to its `ETag`, if it has one. @throws CliError when it has changed */
-const checkUnchanged = async (
+export const checkUnchanged = async (
   client: Client,
   projectId: string,
   stored: StoredItem,
@@ -68,7 +68,7 @@ const changedMeanwhile = ({ kind, name }: StoredItem): CliError =>
   new CliError(`${kind}/${name} was changed meanwhile. Run \`waymark diff\` again.`, EXIT.refused)
 
 /** The changed fields, with null for those that go. */
-const patchOf = (change: Change, stored: StoredItem, names: Names): Fields => {
+export const patchOf = (change: Change, stored: StoredItem, names: Names): Fields => {
   const { properties = {} } = schemaOf(resourceOf(change.kind))
   const request = resourceOf(change.kind).update?.body?.schema as
     | { properties?: Record<string, never> }
@@ -85,7 +85,7 @@ const patchOf = (change: Change, stored: StoredItem, names: Names): Fields => {
 }
 
 /** The fields with ids in place of names. */
-const withIds = ({ kind, fields, file }: Change, names: Names): Fields => {
+export const withIds = ({ kind, fields, file }: Change, names: Names): Fields => {
   let found: unknown = fields
   for (const [path, target] of Object.entries(resourceOf(kind).references ?? {}))
     found = replaceAt(found, path, (name) => {
