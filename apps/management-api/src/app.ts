@@ -28,6 +28,7 @@ import { couponPoolRoutes } from './coupons/coupon-pools.ts'
 import { couponRoutes } from './coupons/coupons.ts'
 import { redemptionRoutes } from './coupons/redemptions.ts'
 import { applyProposals } from './decisions/apply-proposals.ts'
+import { codeReferenceRoutes } from './decisions/code-references.ts'
 import { decisionPreviewRoute } from './decisions/decision-preview.ts'
 import { decisionResultsRoute } from './decisions/decision-results.ts'
 import { decisionStatsRoute } from './decisions/decision-stats.ts'
@@ -184,6 +185,7 @@ export const createManagementApi = (
       ...decisionRoutes(deps),
       ...scheduledChangeRoutes(deps),
       ...proposalRoutes(deps),
+      ...codeReferenceRoutes(deps),
       ...environmentRoutes(deps),
       decisionPreviewRoute(deps),
       decisionStatsRoute(deps),

@@ -233,6 +233,8 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   approveProposal: 'editor, no token or key',
   rejectProposal: 'editor, no token or key',
   bypassProposal: 'admin, no token or key',
+  replaceCodeReferences: 'editor',
+  listCodeReferences: 'viewer',
   previewDecision: 'viewer',
   getDecisionStats: 'viewer',
   getDecisionResults: 'viewer',

@@ -211,7 +211,7 @@ export const configurationResources: readonly ConfigurationResource[] = [
     create: createDecision,
     update: updateDecision,
     remove: archiveDecision,
-    state: [...ids, 'version', 'warnings', 'stops'],
+    state: [...ids, 'version', 'warnings', 'stops', 'stale'],
     references: {
       'variants[].couponPoolId': 'coupon-pools',
       'metrics[].selectorId': 'metering-selectors',
@@ -287,6 +287,7 @@ export const notConfiguration: Readonly<Record<string, string>> = {
   rollbackDecision: 'another way to change a decision',
   scheduleChange: 'a change at a later time',
   cancelScheduledChange: 'a change at a later time',
+  replaceCodeReferences: 'data',
   createProposal: 'a change that waits for approvals',
   updateProposal: 'a change that waits for approvals',
   withdrawProposal: 'a change that waits for approvals',

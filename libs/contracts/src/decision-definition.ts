@@ -247,12 +247,33 @@ const Metric = Type.Object(
   strict,
 )
 
+/** Maximum number of tags of a decision. */
+export const MAX_TAGS = 20
+
 /** A decision in a request, without its key and status. */
 export const decisionParts = {
   name: Type.Optional(
     Type.Unsafe<string | null>({ type: ['string', 'null'], minLength: 1, maxLength: 200, ...notBlank }),
   ),
   description: Type.Optional(Type.Unsafe<string | null>({ type: ['string', 'null'], maxLength: 2_000 })),
+  owner: Type.Optional(
+    Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      minLength: 1,
+      maxLength: 200,
+      ...notBlank,
+      description: 'Who looks after it, such as a team or an email address.',
+    }),
+  ),
+  tags: Type.Optional(
+    nullable(
+      Type.Array(Type.String({ minLength: 1, maxLength: 50, ...notBlank }), {
+        maxItems: MAX_TAGS,
+        uniqueItems: true,
+      }),
+      'Words to find it by.',
+    ),
+  ),
   variants: Type.Array(Variant, { minItems: 1, maxItems: 50 }),
   fallbackVariant: Type.String({ description: 'The variant of people to whom no rule gives one.' }),
   rules: Type.Array(Rule, { maxItems: 50, description: 'In order: the first that applies decides.' }),
@@ -370,6 +391,10 @@ export type DecisionEnvironment = { status: 'active' | 'paused'; rules: Decision
 export type DecisionDefinition = {
   name: string | null
   description: string | null
+  /** Absent without one. */
+  owner?: string
+  /** Absent without any. */
+  tags?: string[]
   variants: DecisionVariant[]
   fallbackVariant: string
   rules: DecisionRule[]

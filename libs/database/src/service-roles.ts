@@ -200,6 +200,7 @@ export const serviceGrants = {
       'decision.decision_versions': 'SELECT, INSERT, DELETE',
       'decision.scheduled_changes': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.stop_notices': 'SELECT, INSERT',
+      'decision.code_references': 'SELECT, INSERT, DELETE',
       'decision.proposals': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.proposal_reviews': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.proposal_notices': 'SELECT, INSERT',

@@ -1,11 +1,14 @@
+import path from 'node:path'
+import { findReferences } from '../code-references.ts'
 import type { AddCommands } from '../command.ts'
 import type { Context } from '../context.ts'
 
 const PRODUCTION = 'production'
 const PATH = '/api/projects/{projectId}/decisions/{key}'
 type EnvironmentOptions = { env: string }
+type RefsOptions = { repository?: string; commit?: string; dryRun?: boolean }
 
-/** `waymark flags list`, `get`, `on` and `off` */
+/** `waymark flags list`, `get`, `refs`, `on` and `off` */
 export const addFlagCommands: AddCommands = (program, run) => {
   const flags = program.command('flags').description('list decisions, and turn them on and off')
   flags
@@ -25,6 +28,14 @@ export const addFlagCommands: AddCommands = (program, run) => {
         context.out.result(decision, JSON.stringify(decision, null, 2))
       }),
     )
+  flags
+    .command('refs')
+    .description('find where code refers to decisions, and report it')
+    .argument('[folder]', 'the folder of the code, which Git or ripgrep searches', '.')
+    .option('--repository <name>', 'what the code is called; the name of the folder unless given')
+    .option('--commit <id>', 'the commit that is searched')
+    .option('--dry-run', 'report nothing')
+    .action(run(refs))
   for (const [name, verb, description] of [
     ['on', 'activate', 'apply the rules of a decision'],
     ['off', 'pause', 'give everybody the fallback variant'],
@@ -44,6 +55,29 @@ export const addFlagCommands: AddCommands = (program, run) => {
           context.out.result(decision, `${key} is ${name} in ${env} (version ${decision.version})`)
         }),
       )
+}
+
+const refs = async (context: Context, folder: string, options: RefsOptions): Promise<void> => {
+  const root = path.resolve(context.io.cwd, folder)
+  const client = await context.client()
+  const projectId = await context.projectId()
+  const params = { path: { projectId } }
+  const decisions = await Array.fromAsync(client.list('/api/projects/{projectId}/decisions', { params }))
+  const keys = decisions.filter(({ status }) => status !== 'archived').map(({ key }) => key)
+  const references = await findReferences(root, keys)
+  const { repository = path.basename(root), commit, dryRun } = options
+  if (!dryRun)
+    await client.put('/api/projects/{projectId}/code-references', {
+      params,
+      body: { repository, references, ...(commit && { commit }) },
+    })
+  const used = new Set(references.map(({ decision }) => decision))
+  const unused = keys.filter((key) => !used.has(key))
+  const lines = references.map(({ decision, file, line }) => `${file}:${line}  ${decision}`)
+  context.out.result(
+    { repository, references, unused },
+    [...lines, `${references.length} references. Without any: ${unused.join(', ') || 'none'}`].join('\n'),
+  )
 }
 
 type Decision = {

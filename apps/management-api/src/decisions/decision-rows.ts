@@ -33,6 +33,7 @@ import { lockName } from '../lock-queries.ts'
 import { type Quotas, requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
 import { readSegmentsOf, segmentsOf } from '../segments/segment-rows.ts'
 import { affectedBy, requireNoApproval } from './approvals.ts'
+import { requireNoReferences } from './code-references.ts'
 
 /** A stored decision. */
 export type DecisionRow = Prisma.DecisionGetPayload<object>
@@ -69,6 +70,8 @@ export type Change = {
   parts: DecisionParts | null
   definition?: DecisionDefinition
   states?: RuleStates
+  /** Whether to archive a decision although code refers to it. */
+  force?: boolean
   /** An environment that it affects otherwise than by status and definition. */
   affects?: string
   /** Why a guard makes it, or the proposal. */
@@ -202,6 +205,7 @@ export const changeDecisionIn = async (
     made.states ?? keepStates(current.definition, definition, current.states, new Date().toISOString())
   const next = { ...current, status, definition, states }
   requireNotTurnedOff(current, next)
+  if (status === 'archived' && !ref.approved && !made.force) await requireNoReferences(tx, current.id)
   if (!ref.approved)
     await requireNoApproval(
       tx,

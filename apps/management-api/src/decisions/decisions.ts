@@ -16,7 +16,7 @@ import {
   updateDecision,
 } from '@waymark/contracts/http/decisions'
 import type { Prisma } from '@waymark/database'
-import { stopsOf } from '@waymark/domain/decision'
+import { stalenessOf, stopsOf } from '@waymark/domain/decision'
 import { createPatch } from '@waymark/domain/json'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { namesFor } from '../audit/actor-names.ts'
@@ -31,6 +31,7 @@ import {
   changeDecision,
   type DecisionRow,
   patchOf,
+  toDecision,
 } from './decision-rows.ts'
 
 /** A project's decisions and their versions. */
@@ -61,10 +62,13 @@ export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDe
       const ref = { ...refOf(request), key }
       return { status: 201, body: viewOf(await addDecision(db, ref, parts, status, quotas)) }
     }),
-    projectRoute(listDecisions, async ({ projectId, query: { status, ...query } }) => ({
+    projectRoute(listDecisions, async ({ projectId, query: { status, owner, tag, ...query } }) => ({
       body: await pageOf(
         query,
-        (page) => db.prisma.decision.findMany(page({ projectId, ...(status && { status }) })),
+        (page) =>
+          db.prisma.decision.findMany(
+            page({ projectId, ...(status && { status }), AND: labelled(owner, tag) }),
+          ),
         (row) => viewOf({ row, warnings: [] }),
       ),
     })),
@@ -95,8 +99,8 @@ export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDe
       )
       return { body: viewOf(changed), reason }
     }),
-    projectRoute(archiveDecision, async (request) => {
-      const change = { change: 'archived', status: 'archived', parts: null } as const
+    projectRoute(archiveDecision, async ({ query: { force }, ...request }) => {
+      const change = { change: 'archived', status: 'archived', parts: null, force } as const
       return { body: viewOf(await changeDecision(db, refOf(request), quotas, () => change)) }
     }),
     projectRoute(getDecisionHistory, async ({ projectId, key, query, actor }) => {
@@ -159,6 +163,12 @@ export const decisionRoutes = ({ projectRoute, db, quotas, clock }: ManagementDe
   ]
 }
 
+/** Conditions of the definition. */
+const labelled = (owner: string | undefined, tag: string | undefined): Prisma.DecisionWhereInput[] => [
+  ...(owner === undefined ? [] : [{ definition: { path: ['owner'], equals: owner } }]),
+  ...(tag === undefined ? [] : [{ definition: { path: ['tags'], array_contains: [tag] } }]),
+]
+
 type DecisionChange = Pick<ProjectRequest, 'projectId' | 'actor' | 'key' | 'requireMatch'>
 
 const refOf = ({ projectId, actor, key, requireMatch }: DecisionChange) => ({
@@ -176,10 +186,16 @@ const viewOf = ({ row, warnings }: ChangedDecision) => ({
   metrics: [],
   ...(row.definition as DecisionDefinition),
   ...stopsView(row.states as RuleStates | null),
+  ...staleView(row),
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
   ...(warnings.length > 0 && { warnings }),
 })
+
+const staleView = (row: DecisionRow) => {
+  const stale = stalenessOf(toDecision(row), row.updatedAt, Date.now())
+  return stale && { stale }
+}
 
 const stopsView = (states: RuleStates | null) => {
   const stops = stopsOf(states)

@@ -13,7 +13,7 @@ import { DecisionContext, type DecisionReason, decisionReasons } from './decide.
 import { ErrorBody, RetryAfterSeconds, Unprocessable } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
-import { PageQuery, pageOf, pageParameters } from './page.ts'
+import { equalTo, PageQuery, pageOf, pageParameters } from './page.ts'
 
 const version = {
   version: Type.Optional(
@@ -124,6 +124,23 @@ const DecisionView = Type.Object({
     Type.Array(Stop, {
       description: 'What guards have stopped, until `POST resume`. Absent when nothing is.',
     }),
+  ),
+  stale: Type.Optional(
+    Type.Object(
+      {
+        reason: Type.Unsafe<'one_variant' | 'off'>({
+          type: 'string',
+          enum: ['one_variant', 'off'],
+          description: '`one_variant`: everyone gets it by the rules. `off`: the decision is off.',
+        }),
+        variant: Type.String({ description: 'What everyone gets.' }),
+        since: Timestamp,
+      },
+      {
+        description:
+          'Everyone has got the same in production for 30 days, so that it can be removed from the code. Absent otherwise.',
+      },
+    ),
   ),
   createdAt: Timestamp,
   updatedAt: Timestamp,
@@ -420,7 +437,12 @@ export const listDecisions = defineOperation({
   tag,
   summary: 'List decisions',
   access: viewer,
-  query: Type.Object({ ...pageParameters, status: Type.Optional(DecisionStatusSchema) }),
+  query: Type.Object({
+    ...pageParameters,
+    status: Type.Optional(DecisionStatusSchema),
+    owner: equalTo('Of this owner.'),
+    tag: equalTo('With this tag.'),
+  }),
   answers: { 200: { description: 'A page of decisions, the newest first', schema: pageOf(DecisionView) } },
 })
 
@@ -523,9 +545,16 @@ export const archiveDecision = defineOperation({
   path: `${one}/archive`,
   tag,
   summary: 'Put a decision away for good, in all environments',
+  description: 'Refused while code refers to it (`PUT code-references`), unless `force` is true.',
   access: editor,
   effects: [],
-  answers: { 200: decision, 409: archived },
+  query: Type.Object({
+    force: Type.Boolean({ default: false, description: 'Whether to archive it although code refers to it.' }),
+  }),
+  answers: {
+    200: decision,
+    409: { description: 'The decision is archived, or code refers to it', schema: ErrorBody },
+  },
 })
 
 export const getDecisionHistory = defineOperation({

@@ -4,6 +4,7 @@ import { analyticsOperations } from './analytics.ts'
 import { annotationOperations } from './annotations.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { auditLogOperations } from './audit-log.ts'
+import { codeReferenceOperations } from './code-references.ts'
 import { conversionOperations } from './conversions.ts'
 import { couponOperations } from './coupon-operations.ts'
 import { couponPoolOperations } from './coupon-pools.ts'
@@ -84,6 +85,7 @@ export const operations: readonly Operation[] = [
   ...decideOperations,
   ...decisionOperations,
   ...proposalOperations,
+  ...codeReferenceOperations,
   ...environmentOperations,
   ...segmentsOperations,
   ...rejectedEventOperations,

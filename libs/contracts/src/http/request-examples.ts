@@ -186,6 +186,11 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   rollbackDecision: { version: 1 },
   resumeDecision: { reason: 'The payment provider was down, not the new checkout' },
   scheduleChange: { at: '2099-01-01T09:00:00Z', change: { status: 'active' } },
+  replaceCodeReferences: {
+    repository: 'shop',
+    commit: '3f786850e387550fdab836ed7e6dc881de23001b',
+    references: [{ decision: 'checkout-button', file: 'src/checkout.ts', line: 42 }],
+  },
   createProposal: { change: { holdout: 5 }, comment: 'We want to measure all discounts together' },
   updateProposal: { change: { holdout: 10 } },
   approveProposal: { revision: 1, comment: 'Checked with the shop team' },

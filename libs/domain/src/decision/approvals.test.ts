@@ -42,6 +42,7 @@ describe('the environments that a change affects', () => {
     ['the holdout', active, content('active', { holdout: 5 }), ENVIRONMENTS],
     ['metrics, which guards measure', active, content('active', { metrics: [{} as never] }), ENVIRONMENTS],
     ['names', active, content('active', { name: 'A', description: 'B' }), []],
+    ['owner and tags', active, content('active', { owner: 'Team', tags: ['sale'] }), []],
     ['turning it off', active, content('paused'), []],
     ['turning it off in staging', active, content('active', inStaging('paused')), []],
     ['turning it off with other rules', active, content('paused', { rules: [] }), ['production']],

@@ -69,6 +69,8 @@ const sharedPartsOf = ({ definition }: DecisionContent): string => {
   const {
     name: _name,
     description: _description,
+    owner: _owner,
+    tags: _tags,
     rules: _rules,
     environments: _environments,
     metrics = [],

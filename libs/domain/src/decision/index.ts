@@ -57,5 +57,6 @@ export {
   segmentProblems,
   type TraitFilter,
 } from './segment.ts'
+export { STALE_AFTER_MS, type Staleness, stalenessOf } from './stale.ts'
 export { type KnownPerson, type Subject, subjectOf } from './subject.ts'
 export { type DecisionWarning, reshufflesOf, writeDecision } from './write-decision.ts'

@@ -23,6 +23,8 @@ export const writeDecision = (
   return {
     name: parts.name ?? null,
     description: parts.description ?? null,
+    ...(parts.owner != null && { owner: parts.owner }),
+    ...(parts.tags && parts.tags.length > 0 && { tags: parts.tags }),
     variants: parts.variants.map(({ key, value, couponPoolId }) => ({
       key,
       value,

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { listCodeReferences, replaceCodeReferences } from '@waymark/contracts/http/code-references'
 import {
   decide,
   evaluateFlag,
@@ -266,6 +267,16 @@ export const decisionExamples: Example[] = [
   reviewExample(approveProposal, { comment: 'Fine' }),
   reviewExample(rejectProposal, { comment: 'Wait until the sale is over' }),
   reviewExample(bypassProposal, { reason: 'Orders fail' }),
+  {
+    operation: replaceCodeReferences,
+    good: async (world) => ({
+      body: {
+        repository: 'shop',
+        references: [{ decision: (await newDecision(world)).key, file: 'src/shop.ts', line: 7 }],
+      },
+    }),
+  },
+  onOne(listCodeReferences, { query: { limit: '2' } }),
   onOne(previewDecision, { body: { visitorId: 'v', context: { plan: 'pro' } } }),
   onOne(getDecisionResults, { query: { history: 'true' } }),
   {
