@@ -5,7 +5,14 @@ import path from 'node:path'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { CHROMIUM, expectAccessible, expectFitting, openConsole, setTheme } from './console-browser.ts'
+import {
+  CHROMIUM,
+  expectAccessible,
+  expectFitting,
+  openConsole,
+  scrollingTables,
+  setTheme,
+} from './console-browser.ts'
 
 const HOST = 'go.shop.example'
 const VALUE = /^waymark-domain=\S+$/
@@ -163,6 +170,21 @@ describe.skipIf(CHROMIUM === undefined)('link domains in the console', () => {
     await rows.getByRole('link', { name: `${HOST}/sale` }).waitFor()
     await page.reload()
     await expect.poll(() => rows.count()).toBe(1)
+  })
+
+  it('has a list of links that fits a phone, with a campaign of the longest name', async () => {
+    const campaign = 'a'.repeat(200)
+    await page.goto(`${project}/links?new=1`)
+    await dialog().getByLabel('Destination').fill('https://shop.example/autumn')
+    await dialog().getByLabel('Campaign', { exact: true }).fill(campaign)
+    await dialog().getByRole('button', { name: 'Create link' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    await page.goto(`${project}/links?campaign=${campaign}`)
+    await page.getByText('Links of the campaign').waitFor()
+    await expect.poll(() => page.getByRole('table', { name: 'Links' }).locator('tbody tr').count()).toBe(1)
+    await expectFitting(page, 320)
+    expect(await scrollingTables(page)).toEqual([])
+    await page.setViewportSize({ width: 1280, height: 800 })
   })
 
   it('is no longer verified after a check without the record, which the audit log says', async () => {

@@ -102,7 +102,7 @@ export const Links = () => {
         </search>
         {search.campaign && (
           <p className="flex flex-wrap items-center gap-2 border-b border-line px-4 py-2.5">
-            Links of the campaign <strong>{search.campaign}</strong>
+            Links of the campaign <strong className="min-w-0 wrap-anywhere">{search.campaign}</strong>
             <Button small icon="x" onClick={() => setSearch({ campaign: '' })}>
               All campaigns
             </Button>
