@@ -390,7 +390,7 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
         await open(place)
         await main().getByTitle(event.eventName).first().waitFor()
         await expectFitting(page, size)
-        expect(await scrollingTables(page), `${place} at ${size} px`).toEqual([])
+        await expect.poll(() => scrollingTables(page), { message: `${place} at ${size} px` }).toEqual([])
       }
   })
 

@@ -276,12 +276,17 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
   it('goes back through the filters of a page, and sends one request for typed text', async () => {
     await command('Links')
     await heading('Links')
-    const asked: string[] = []
-    page.on('request', (request) => asked.push(request.url()))
+    const searched = new Set<string>()
+    page.on('request', (request) => {
+      const { pathname, searchParams } = new URL(request.url())
+      if (pathname.endsWith('/links')) searched.add(searchParams.get('q') ?? '')
+    })
     await typeWithoutPause(page.getByRole('searchbox', { name: 'Search' }), 'by-key')
     await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBe('by-key')
     await page.getByRole('link', { name: 'by-keyboard' }).waitFor()
-    expect(asked.filter((url) => url.includes('/links?')).length).toBeLessThanOrEqual(2)
+    // The list without a search may be read meanwhile, and a request that failed is repeated.
+    searched.delete('')
+    expect([...searched]).toEqual(['by-key'])
     await page.goBack()
     await expect.poll(() => new URL(page.url()).searchParams.get('q')).toBeNull()
     await expect.poll(() => page.getByRole('searchbox', { name: 'Search' }).inputValue()).toBe('')

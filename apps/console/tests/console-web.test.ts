@@ -63,8 +63,8 @@ describe.skipIf(!CHROMIUM)('the page Web', () => {
       return /^Visits3/.test((await figure('Visits').textContent()) ?? '')
     })
     await expect.poll(() => figure('Visits').textContent()).toMatch(/^Visits3/)
-    expect(await figure('Page views').textContent()).toMatch(/^Page views3/)
-    expect(await page.getByText('3 online now').count()).toBe(1)
+    await expect.poll(() => figure('Page views').textContent()).toMatch(/^Page views3/)
+    await page.getByText('3 online now').waitFor()
     expect(await page.getByText('The dashed line is the time before').count()).toBe(0)
     await expectAccessible(page)
     await page.getByRole('table', { name: 'Channel' }).getByRole('button', { name: 'Email' }).click()
@@ -72,15 +72,12 @@ describe.skipIf(!CHROMIUM)('the page Web', () => {
     expect(new URL(page.url()).searchParams.get('filters')).toBe('[["visit.channel","email"]]')
     await page.reload()
     await expect.poll(() => figure('Visits').textContent()).toMatch(/^Visits1/)
-    expect(await page.getByRole('table', { name: 'Page' }).getByRole('button').allTextContents()).toEqual([
-      '/sale',
-    ])
+    const rowsOf = (name: string) => page.getByRole('table', { name }).getByRole('button').allTextContents()
+    await expect.poll(() => rowsOf('Page')).toEqual(['/sale'])
     await page.getByRole('button', { name: 'Remove the filter Channel' }).click()
     await expect.poll(() => figure('Visits').textContent()).toMatch(/^Visits3/)
     await page.getByRole('button', { name: 'Entry page' }).click()
-    expect(
-      await page.getByRole('table', { name: 'Entry page' }).getByRole('button').allTextContents(),
-    ).toEqual(['/', '/sale'])
+    await expect.poll(() => rowsOf('Entry page')).toEqual(['/', '/sale'])
     await figure('Bounce rate').click()
     await page.getByRole('heading', { name: 'Bounce rate' }).waitFor()
     expect(new URL(page.url()).searchParams.get('metric')).toBe('bounceRate')
