@@ -64,7 +64,8 @@ describe.each(SHELLS)('the commands of the documentation in %s', (shell) => {
       server.child.kill('SIGTERM')
       await server.ended
     }
-    await eventually('it greets', () => server.stdout().includes('Waymark answers on'))
+    // A first start creates a database, which takes a busy machine up to a minute.
+    await eventually('it greets', () => server.stdout().includes('Waymark answers on'), 300_000)
   })
   afterAll(async () => {
     await stop?.()

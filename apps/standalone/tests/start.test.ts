@@ -8,6 +8,11 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
 
+/** A first start creates a database, which takes a busy machine up to a minute. */
+const GREETS_WITHIN_MS = 150_000
+const greeted = ({ stdout }: { stdout: () => string }) =>
+  eventually('it greets', () => stdout().includes('Waymark answers on'), GREETS_WITHIN_MS)
+
 describe('the output of a start', () => {
   let dataDir: string
   beforeAll(async () => {
@@ -37,7 +42,7 @@ describe('the output of a start', () => {
   }
   const greetingOf = async (port: number): Promise<string> => {
     const { child, stdout, output, ended } = start(port)
-    const greets = eventually('it greets', () => stdout().includes('Waymark answers on'))
+    const greets = greeted({ stdout })
     await greets.catch((error) => {
       throw new Error(`It did not greet:\n${output()}`, { cause: error })
     })
@@ -61,7 +66,7 @@ describe('the output of a start', () => {
 
   it('shows the URL of metrics, or one line with the reason why there is none', async () => {
     const first = start(await freePort())
-    await eventually('it greets', () => first.stdout().includes('Waymark answers on'))
+    await greeted(first)
     const [url = ''] = /http:\S+\/metrics(?=\n)/.exec(first.stdout()) ?? []
     const figures = await fetch(url)
     expect(figures.status).toBe(200)
@@ -71,7 +76,7 @@ describe('the output of a start', () => {
     const { other, port: metricsPort } = await takePort()
     onTestFinished(() => void other.close())
     const second = start(await freePort(), metricsPort)
-    await eventually('it greets', () => second.stdout().includes('Waymark answers on'))
+    await greeted(second)
     second.child.kill('SIGTERM')
     expect(await second.ended).toBe(0)
     expect(second.output()).toContain(
