@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { linkClicks, topics } from '@waymark/contracts/topics'
 import { type Database, openDatabase } from '@waymark/database'
 import { ensureKafkaTopics } from '@waymark/event-bus'
@@ -7,9 +6,11 @@ import { cacheUserAgents, createOutboxRelay, storeClicks } from '@waymark/pipeli
 import {
   type CorePlatform,
   distributedPlatform,
+  everyMs,
   platformConfig,
   readConfig,
   type Scope,
+  startLoop,
   startService,
 } from '@waymark/service-kit'
 import { createMemoryLog, createTestDatabase, requireServices } from '@waymark/testing'
@@ -146,19 +147,10 @@ export const startStoringClicks = async ({
   })
   await consumer.start()
   const relay = createOutboxRelay({ db, bus, log })
-  const stopping = new AbortController()
-  const { signal } = stopping
-  const relayUntilStopped = async (): Promise<void> => {
-    while (!signal.aborted) {
-      await relay(signal).catch(() => {})
-      await sleep(RELAY_PAUSE_MS, undefined, { signal }).catch(() => {})
-    }
-  }
-  const relaying = relayUntilStopped()
+  const relaying = startLoop(everyMs('relay', RELAY_PAUSE_MS, relay), log)
   return {
     stop: async () => {
-      stopping.abort()
-      await relaying
+      await relaying.stop()
       await consumer.stop()
     },
   }

@@ -49,7 +49,7 @@ export {
 export { chargeProject, chargeUser } from './http/request-work.ts'
 export { guardedRoute, type HostRoutes, mountRoutes, type Route, route } from './http/router.ts'
 export { createLog, logConfig } from './log.ts'
-export { drain, everyMs, type Loop, untilStopped } from './loop.ts'
+export { drain, everyMs, type Loop, startLoop, untilStopped } from './loop.ts'
 export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 export { countStoredEvents } from './metrics/count-stored-events.ts'
 export { measureDeliveries } from './metrics/measure-deliveries.ts'
