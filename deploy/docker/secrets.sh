@@ -9,7 +9,7 @@ readonly apps=(
   link-redirector coupon-service decision-service email-consumer webhook-dispatcher
 )
 # Each app has its own database role; database-password belongs to the owner.
-readonly names=(database-password clickhouse-password mail-secret "${apps[@]/%/-database-password}")
+readonly names=(database-password clickhouse-password mail-secret erasure-secret "${apps[@]/%/-database-password}")
 
 # The services that read a secret. The file of the first one is the original.
 readers_of() {
@@ -17,6 +17,7 @@ readers_of() {
     database-password) echo postgres setup ;;
     clickhouse-password) echo clickhouse setup ingest-gateway persistence-consumer management-api ;;
     mail-secret) echo email-consumer ;;
+    erasure-secret) echo management-api ;;
     *-database-password)
       local app=${1%-database-password}
       if [[ " ${apps[*]} " == *" $app "* ]]; then echo "$app" setup; fi
@@ -30,6 +31,7 @@ variable_of() {
     database-password) echo POSTGRES_PASSWORD ;;
     clickhouse-password) echo CLICKHOUSE_PASSWORD ;;
     mail-secret) echo MAIL_SECRET ;;
+    erasure-secret) echo ERASURE_SECRET ;;
   esac
 }
 given() {
@@ -87,6 +89,7 @@ print_env() {
   echo "DATABASE_PASSWORD=$(cat "$(original_of database-password)")"
   echo "CLICKHOUSE_PASSWORD=$(cat "$(original_of clickhouse-password)")"
   echo "MAIL_SECRET=$(cat "$(original_of mail-secret)")"
+  echo "ERASURE_SECRET=$(cat "$(original_of erasure-secret)")"
 }
 
 case ${1:-make} in

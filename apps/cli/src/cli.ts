@@ -4,6 +4,7 @@ import { addAnnotateCommand } from './commands/annotate.ts'
 import { addConfigurationCommands } from './commands/configuration.ts'
 import { addCouponCommands } from './commands/coupons.ts'
 import { addDoctorCommand } from './commands/doctor.ts'
+import { addErasureCommands } from './commands/erasures.ts'
 import { addEventCommands } from './commands/events.ts'
 import { addFlagCommands } from './commands/flags.ts'
 import { addImportCommands } from './commands/import.ts'
@@ -85,4 +86,5 @@ const COMMANDS: readonly AddCommands[] = [
   addConfigurationCommands,
   addImportCommands,
   addMcpCommand,
+  addErasureCommands,
 ]

@@ -1,6 +1,6 @@
 import { stat, writeFile } from 'node:fs/promises'
 import path from 'node:path'
-import { type Constellation, startStandalone } from '@waymark/testing'
+import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRunner, createToken, temporaryFolder, toServer } from './run.ts'
 
@@ -331,5 +331,45 @@ it('shows its help and version', async () => {
   expect(await run(['flags', '--help'])).toMatchObject({
     code: 0,
     out: expect.stringContaining('list [options]'),
+  })
+})
+
+describe('erasures of people', () => {
+  it('have a certificate that is refused once it is changed, by another key, and for another person', async () => {
+    await json(['events', 'send', 'seen', '--user', 'to-erase', '--visitor', 'their-browser', '--sync'])
+    const { data } = (await (await waymark.request(resource('profiles?userId=to-erase'))).json()) as {
+      data: { id: string }[]
+    }
+    await waymark.request(resource(`profiles/${data[0]?.id}`), { method: 'DELETE' })
+    const [erasure] = await eventually('everything is removed', async () => {
+      const erasures = await json<{ id: string; isComplete: boolean }[]>(['erasures'])
+      return erasures.every(({ isComplete }) => isComplete) && erasures
+    })
+    expect(erasure).toMatchObject({ removed: { profiles: 1, events: 1 } })
+    const { out } = await run(['erasures', 'certificate', `${erasure?.id}`])
+    const file = path.join(folder, 'certificate.json')
+    await writeFile(file, out)
+    const verify = (...args: string[]) => run(['verify-erasure', 'certificate.json', ...args])
+    expect(await verify('--user', 'to-erase')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('The signature is valid.'),
+    })
+    expect(await verify('--user', 'somebody-else')).toMatchObject({
+      code: 7,
+      err: 'The certificate is not about user somebody-else\n',
+    })
+    const { publicKey, certificate, signed } = JSON.parse(out)
+    // Without the server.
+    expect(await verify('--key', publicKey.x)).toMatchObject({ code: 0 })
+    expect(await verify('--key', 'A'.repeat(43))).toMatchObject({ code: 7 })
+    await writeFile(file, JSON.stringify({ signed, certificate: { ...certificate, removed: { events: 2 } } }))
+    expect(await verify()).toMatchObject({ code: 7, err: expect.stringContaining('differs') })
+    const [header, payload, signature] = signed.split('.')
+    const changed = Buffer.from(payload, 'base64url').toString().replace('"events":1', '"events":9')
+    await writeFile(file, [header, Buffer.from(changed).toString('base64url'), signature].join('.'))
+    expect(await verify()).toMatchObject({
+      code: 7,
+      err: 'The certificate was changed, or signed with another key\n',
+    })
   })
 })

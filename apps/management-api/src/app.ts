@@ -68,6 +68,7 @@ import { tenantDomainRoutes } from './oidc/tenant-domain-routes.ts'
 import { consoleRoutes } from './pages/console.ts'
 import { documentationRoutes } from './pages/documentation.ts'
 import { indexRoute, type ProcessInfo } from './pages/index-page.ts'
+import { type ErasureOptions, erasureRoutes } from './profiles/erasures.ts'
 import { createErasurePurge, profileRoutes } from './profiles/profiles.ts'
 import { demoDataRoutes } from './projects/demo-data.ts'
 import { createInvitationClaims } from './projects/invitation-claims.ts'
@@ -89,7 +90,13 @@ import { webhookRoutes } from './webhooks/webhooks.ts'
 
 const DEFAULT_PROCESS: ProcessInfo = { apps: ['management-api'], metricsPort: 0 }
 
-export { oidcConfig, quotasConfig, type RegistrationMode, registrationModes } from './config.ts'
+export {
+  erasuresConfig,
+  oidcConfig,
+  quotasConfig,
+  type RegistrationMode,
+  registrationModes,
+} from './config.ts'
 
 export type ManagementOptions = {
   /** Public address of short links. */
@@ -99,6 +106,7 @@ export type ManagementOptions = {
   /** Public address of this installation, to which providers send browsers back. */
   publicUrl: string
   oidc: ProviderClientOptions & { resolveTxt?: ResolveTxt }
+  erasures: ErasureOptions
   processInfo?: ProcessInfo
   /** Addresses and domains that every project may send emails from. */
   allowedSenders: readonly string[]
@@ -111,6 +119,7 @@ export const createManagementApi = (
     shortLinkBaseUrl,
     allowedSenders,
     publicUrl,
+    erasures,
     oidc: { resolveTxt = createTxtResolver(), ...clientOptions },
     processInfo = DEFAULT_PROCESS,
     ...options
@@ -181,6 +190,7 @@ export const createManagementApi = (
       ...meteringSelectorRoutes(deps),
       ...settingsRoutes(deps),
       ...profileRoutes(deps),
+      ...erasureRoutes({ ...deps, publicUrl: publicAddress, erasures }),
       ...conversionRoutes(deps),
       ...decisionRoutes(deps),
       ...scheduledChangeRoutes(deps),

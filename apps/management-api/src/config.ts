@@ -1,3 +1,4 @@
+import { PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
 import { variable } from '@waymark/service-kit'
 import { Type } from 'typebox'
 
@@ -5,6 +6,30 @@ export { allowedSendersConfig, publicUrlConfig } from '@waymark/service-kit'
 
 const quota = (name: string, defaultQuota: number, description: string) =>
   variable(name, Type.Integer({ minimum: 1, maximum: 1_000_000_000_000, default: defaultQuota, description }))
+
+/** Certificates of erasures. */
+export const erasuresConfig = {
+  secret: variable(
+    'ERASURE_SECRET',
+    Type.String({
+      default: '',
+      pattern: '^(?:|.{32,})$',
+      [PATTERN_DESCRIPTION]: 'empty or at least 32 characters',
+      description:
+        'The key that signs certificates of erasures is derived from it; at least 32 characters. Without it there are none.',
+    }),
+  ),
+  backupRetentionDays: variable(
+    'BACKUP_RETENTION_DAYS',
+    Type.Integer({
+      minimum: 0,
+      maximum: 36_500,
+      default: 0,
+      description:
+        'How long backups are kept, as certificates of erasures say. 0: they say nothing about backups.',
+    }),
+  ),
+} as const
 
 /** Sign-in with OpenID Connect providers. */
 export const oidcConfig = {

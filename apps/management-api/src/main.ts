@@ -2,6 +2,7 @@ import { runAppWithAnalytics } from '@waymark/service-kit'
 import { createManagementApi } from './app.ts'
 import {
   allowedSendersConfig,
+  erasuresConfig,
   oidcConfig,
   publicUrlConfig,
   quotasConfig,
@@ -15,6 +16,7 @@ const config = {
   registration: registrationConfig,
   mail: allowedSendersConfig,
   oidc: oidcConfig,
+  erasures: erasuresConfig,
   publicUrl: publicUrlConfig,
 }
 
@@ -29,6 +31,7 @@ await runAppWithAnalytics(
       registrationMode: registration.mode,
       publicUrl: rest.publicUrl.url,
       oidc,
+      erasures: rest.erasures,
       allowedSenders: rest.mail.allowedSenders,
     }),
 )

@@ -55,6 +55,7 @@ type Options = {
   trustedProxies?: number
   registrationMode?: RegistrationMode
   oidc?: ManagementOptions['oidc']
+  erasures?: ManagementOptions['erasures']
   shortLinkBaseUrl?: string
   /** The database server, if not the shared one. */
   database?: TestDatabase
@@ -79,6 +80,7 @@ export const startManagement = async ({
   trustedProxies = 0,
   registrationMode = 'open',
   oidc = { allowPrivateAddresses: false },
+  erasures = { secret: '', backupRetentionDays: 0 },
   shortLinkBaseUrl = 'http://localhost',
   database: given,
   repeats503 = true,
@@ -98,6 +100,7 @@ export const startManagement = async ({
       shortLinkBaseUrl,
       publicUrl: 'http://localhost',
       oidc,
+      erasures,
       quotas,
       registrationMode,
       allowedSenders: ['allowed.example'],

@@ -48,6 +48,7 @@ export const startWorld = async (env: Record<string, string> = {}): Promise<Worl
       shortLinkBaseUrl: 'http://localhost',
       publicUrl: 'http://localhost',
       oidc: { allowPrivateAddresses: false },
+      erasures: { secret: 's'.repeat(32), backupRetentionDays: 0 },
       quotas: readConfig(quotasConfig, env),
       registrationMode: 'open',
       allowedSenders: [],

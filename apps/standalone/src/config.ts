@@ -1,7 +1,13 @@
 import { PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
 import { flagStreamConfig } from '@waymark/decision-service'
 import { mailConfig } from '@waymark/email-consumer'
-import { oidcConfig, quotasConfig, type RegistrationMode, registrationModes } from '@waymark/management-api'
+import {
+  erasuresConfig,
+  oidcConfig,
+  quotasConfig,
+  type RegistrationMode,
+  registrationModes,
+} from '@waymark/management-api'
 import {
   archiveConfig,
   duckdbConfig,
@@ -30,6 +36,7 @@ export const standaloneConfig = {
   limits: limitsConfig,
   quotas: quotasConfig,
   oidc: oidcConfig,
+  backupRetentionDays: erasuresConfig.backupRetentionDays,
   registrationMode: variable(
     'REGISTRATION_MODE',
     Type.Unsafe<RegistrationMode | ''>(

@@ -11,7 +11,7 @@ import { createDataDir } from './data-dir.ts'
 import { addDemoDataInBackground } from './demo-data/add-demo-data.ts'
 import { keepDemoFile } from './demo-file.ts'
 import { greeting } from './greeting.ts'
-import { keepMailSecret } from './mail-secret.ts'
+import { keepSecret } from './keep-secret.ts'
 import { registrationModeOf } from './registration.ts'
 import { stopWithParent } from './stop-with-parent.ts'
 
@@ -63,6 +63,13 @@ await runService('standalone', env, async (context) => {
     processInfo: { apps: APPS, metricsPort: config.http.metricsPort },
     publicUrl: config.mail.publicUrl || baseUrl,
     oidc: config.oidc,
+    erasures: {
+      secret: await keepSecret(
+        path.join(dataDir, 'erasure-secret'),
+        'certificates of erasures have another key',
+      ),
+      backupRetentionDays: config.backupRetentionDays,
+    },
     quotas: config.quotas,
     allowedSenders: config.mail.allowedSenders,
     registrationMode: registrationModeOf(config.registrationMode, config.http.host),
@@ -70,7 +77,9 @@ await runService('standalone', env, async (context) => {
       ...config.mail,
       transport,
       publicUrl: config.mail.publicUrl || baseUrl,
-      secrets: [await keepMailSecret(path.join(dataDir, 'mail-secret'))],
+      secrets: [
+        await keepSecret(path.join(dataDir, 'mail-secret'), 'unsubscribe links in sent emails stop working'),
+      ],
     },
     webhooks: config.webhooks,
     flagStreams: config.flagStreams,

@@ -63,6 +63,7 @@ const STORE_EVENTS: Grants = {
 /** Deleting the data of erased people. */
 const PURGE: Grants = {
   'ingest.erasure_jobs': 'SELECT, UPDATE (id), DELETE',
+  'ingest.erasure_records': 'SELECT, UPDATE (removed, removed_at)',
   'ingest.archive_queue': 'SELECT, DELETE',
   'ingest.events': 'SELECT, DELETE',
   'ingest.conversions': 'SELECT, UPDATE (event_id, visitor_id, user_id, profile_id, attribution)',
@@ -136,6 +137,7 @@ export const serviceGrants = {
       'ingest.archive_queue': 'SELECT, UPDATE (file_id), DELETE',
       'ingest.archive_files': 'SELECT, INSERT, UPDATE, DELETE',
       'ingest.archive_erasures': 'SELECT, UPDATE (checked_until, due_at), DELETE',
+      'ingest.erasure_records': 'UPDATE (archive_files, archive_removed_at)',
       'decision.exposures': 'INSERT, UPDATE',
       'decision.counted_events':
         'UPDATE (completed_at, due_at, counted_at, counted_key, counts_from, passes, counted_person)',
@@ -191,6 +193,7 @@ export const serviceGrants = {
       'ingest.profiles': 'DELETE',
       'ingest.erasures': 'INSERT, UPDATE',
       'ingest.erasure_jobs': 'INSERT',
+      'ingest.erasure_records': 'INSERT',
       'ingest.archive_erasures': 'INSERT',
       'ingest.archive_files': 'SELECT (project_id)',
       'ingest.archive_queue': 'SELECT (project_id)',

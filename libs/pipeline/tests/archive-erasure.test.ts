@@ -166,6 +166,13 @@ describe.skipIf(!services).each(present)('erasing people from an archive in %s',
       const taken: number[] = []
       await eraseAll({ onFile: (events) => taken.push(events) })
       expect(taken.toSorted((a, b) => a - b).reduce((sum, count) => sum + count, 0)).toBe(260)
+      const { rows: records } = await db.pool.query(
+        `SELECT removed, removed_at <= archive_removed_at AS in_order, archive_files FROM ingest.erasure_records
+         WHERE id = $1`,
+        [erasure.id],
+      )
+      const removed = { profiles: 1, identities: 1, events: 260 }
+      expect(records).toEqual([{ removed, in_order: true, archive_files: taken.length }])
       expect(await archive.rows()).toEqual(before.filter(({ profileId }) => profileId !== ann))
       await expectArchived([...kept, ...untouched])
       expect(await readArchiveDelay(db.pool)).toBe(0)

@@ -222,6 +222,7 @@ describe('secrets.sh', () => {
       expect(secret(reader, 'clickhouse-password')).toBe(secret('clickhouse', 'clickhouse-password'))
     expect(secret('postgres', 'database-password')).toMatch(/^[0-9a-f]{48}\n$/)
     expect(secret('email-consumer', 'mail-secret')).toMatch(/^[0-9a-f]{48}\n$/)
+    expect(secret('management-api', 'erasure-secret')).toMatch(/^[0-9a-f]{48}\n$/)
     expect(secret('email-consumer', 'mail-secret')).not.toBe(secret('postgres', 'database-password'))
     expect(secret('setup', 'database-password')).toBe(secret('postgres', 'database-password'))
     expect(existsSync(path.join(folder, 'postgres/mail-secret'))).toBe(false)
@@ -290,7 +291,7 @@ describe('secrets.sh', () => {
   it('prints what apps outside of containers need', () => {
     run()
     expect(run(['env'])).toBe(
-      `DATABASE_PASSWORD=${secret('postgres', 'database-password')}CLICKHOUSE_PASSWORD=${secret('clickhouse', 'clickhouse-password')}MAIL_SECRET=${secret('email-consumer', 'mail-secret')}`,
+      `DATABASE_PASSWORD=${secret('postgres', 'database-password')}CLICKHOUSE_PASSWORD=${secret('clickhouse', 'clickhouse-password')}MAIL_SECRET=${secret('email-consumer', 'mail-secret')}ERASURE_SECRET=${secret('management-api', 'erasure-secret')}`,
     )
   })
 })

@@ -162,7 +162,7 @@ describe.skipIf(!kustomize).each(OVERLAYS)('the overlay %s', (overlay) => {
     const ofClickHouse = [...connection('CLICKHOUSE_URL'), 'waymark-clickhouse/CLICKHOUSE_PASSWORD']
     const more: Record<string, string[]> = {
       'ingest-gateway': ofClickHouse,
-      'management-api': ofClickHouse,
+      'management-api': [...ofClickHouse, ...connection('ERASURE_SECRET')],
       'persistence-consumer': [
         ...ofClickHouse,
         ...connection('ARCHIVE_S3_ACCESS_KEY_ID', 'ARCHIVE_S3_SECRET_ACCESS_KEY'),

@@ -18,6 +18,7 @@ import { emailFeedbackOperations } from './email-feedback.ts'
 import { emailSenderOperations } from './email-senders.ts'
 import { emailTriggerOperations } from './email-triggers.ts'
 import { environmentOperations } from './environments.ts'
+import { erasureOperations } from './erasures.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
@@ -64,6 +65,7 @@ export const operations: readonly Operation[] = [
   ...auditLogOperations,
   ...eventOperations,
   ...profileOperations,
+  ...erasureOperations,
   ...conversionOperations,
   ...statsOperations,
   ...analyticsOperations,

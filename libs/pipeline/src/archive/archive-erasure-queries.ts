@@ -107,9 +107,21 @@ export const postponeErasures = async (pool: Pool, { ids }: ArchiveErasures): Pr
   await pool.query(SET_DUE, [ids, RETRY_SECONDS])
 }
 
-/** Ends erasures whose files are all checked. */
-export const deleteErasures = async (pool: Pool, { ids }: ArchiveErasures): Promise<void> => {
-  await pool.query('DELETE FROM ingest.archive_erasures WHERE id = ANY($1::uuid[])', [ids])
+const COUNT_FILE =
+  'UPDATE ingest.erasure_records SET archive_files = archive_files + 1 WHERE id = ANY($1::uuid[])'
+
+/** Counts a file that was rewritten without the people, in the records of their erasures. */
+export const countRewritten = async (pool: Pool, { ids }: ArchiveErasures): Promise<void> => {
+  await pool.query(COUNT_FILE, [ids])
+}
+
+const END = `
+  WITH ended AS (DELETE FROM ingest.archive_erasures WHERE id = ANY($1::uuid[]) RETURNING id)
+  UPDATE ingest.erasure_records record SET archive_removed_at = now() FROM ended WHERE record.id = ended.id`
+
+/** Ends erasures whose files are all checked, and records when. */
+export const endErasures = async (pool: Pool, { ids }: ArchiveErasures): Promise<void> => {
+  await pool.query(END, [ids])
 }
 
 /** A file that an erasure checks, which need not be read unless it may have the people. */

@@ -10,7 +10,8 @@ import {
 import {
   type ArchiveErasures,
   claimRewrite,
-  deleteErasures,
+  countRewritten,
+  endErasures,
   type FileToCheck,
   findFileToCheck,
   finishRewrite,
@@ -112,7 +113,7 @@ export const createArchiveEraser = ({
     let erasures = given
     for (let files = 0; files < filesPerRun && !stopping.aborted; files++) {
       const next = await findFileToCheck(pool, erasures)
-      if (!next) return deleteErasures(pool, erasures)
+      if (!next) return endErasures(pool, erasures)
       const { file, isFinished } = next
       if (!isFinished) return postponeErasures(pool, erasures)
       const done = await check(next, erasures, stopping).catch((error) => {
@@ -121,6 +122,7 @@ export const createArchiveEraser = ({
       if (!done) return postponeErasures(pool, erasures)
       // It may still have these people.
       if (done === 'completed') continue
+      if (done === 'rewritten') await countRewritten(pool, erasures)
       await setChecked(pool, erasures, file, leaseSeconds)
       erasures = { ...erasures, checkedUntil: file.id }
     }

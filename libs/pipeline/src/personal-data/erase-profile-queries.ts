@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { addArchiveErasure } from '../archive/index.ts'
 import { erasureHash, lockOutRecords } from '../erasure/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
+import { addErasureRecord } from './erasure-record-queries.ts'
 
 /**
  * Added to the time of an erasure, in ms, so that it covers what is received while it is written, also by a gateway
@@ -121,6 +122,7 @@ const eraseInTransaction = async (
   const { id, visitorIds, userIds, erasedAt } = job
   await client.query(ADD_JOB, [id, projectId, profileIds, visitorIds, userIds, erasedAt])
   const inArchive = await addArchiveErasure(client, job)
+  await addErasureRecord(client, { ...job, inArchive })
   await client.query('DELETE FROM ingest.identities WHERE project_id = $1 AND profile_id = ANY($2::uuid[])', [
     projectId,
     living,

@@ -50,8 +50,13 @@ export const findErasureJobs = async (pool: Pool): Promise<ErasureJob[]> => {
   return rows.map(toJob)
 }
 
-export const deleteErasureJob = async (pool: Pool, { id }: ErasureJob): Promise<void> => {
-  await pool.query('DELETE FROM ingest.erasure_jobs WHERE id = $1', [id])
+const END = `
+  WITH ended AS (DELETE FROM ingest.erasure_jobs WHERE id = $1 RETURNING id)
+  UPDATE ingest.erasure_records record SET removed_at = now() FROM ended WHERE record.id = ended.id`
+
+/** Ends a job that has nothing left to remove, and records when. */
+export const endErasureJob = async (pool: Pool, { id }: ErasureJob): Promise<void> => {
+  await pool.query(END, [id])
 }
 
 const toJob = (row: JobRow): ErasureJob => ({

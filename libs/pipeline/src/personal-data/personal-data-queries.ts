@@ -4,8 +4,9 @@ import { assignedCouponKeys } from '../coupons/index.ts'
 import { personCacheKey } from '../decisions/index.ts'
 import type { ErasureJob } from './erasure-job-queries.ts'
 import { type PersonEvents, readPersonEvents } from './person-events.ts'
-import type { PurgeDeps } from './purge-queries.ts'
 import {
+  type PurgeDeps,
+  type Purged,
   purgeAnalyticsProfiles,
   purgeDeadLetters,
   purgeEmailDeliveries,
@@ -24,10 +25,10 @@ export type PersonalData = {
   /** Selects the data of a person for the export. Columns become members in camel case. */
   read?: string | ((store: PersonEvents, person: PersonParameters) => AsyncIterable<object>)
   /**
-   * Deletes or anonymizes about a thousand rows and returns their number. It is called again until that is 0. Rows with a
+   * Deletes or anonymizes about a thousand rows. It is called again until there are none. Rows with a
    * visitor or user id must be limited by `{erasedAt}`, because a new person may have the same id.
    */
-  purge?: string | ((deps: PurgeDeps, client: ClientBase, job: ErasureJob) => Promise<number>)
+  purge?: string | ((deps: PurgeDeps, client: ClientBase, job: ErasureJob) => Promise<Purged>)
   /** Cache keys with data of the person. */
   cacheKeys?: (job: ErasureJob, deps: Pick<PurgeDeps, 'db'>) => string[] | Promise<string[]>
 }

@@ -17,15 +17,19 @@ export type PurgeDeps = {
 
 const ROWS = 1_000
 
+/** The number of rows that were removed or anonymized. Others are looked for until there are none, or `left` says so. */
+export type Purged = { removed: number; left?: false }
+const NONE: Purged = { removed: 0 }
+
 /**
- * Erases up to a thousand events of a person in the event store, in one search. Returns 0 when no others are left. Their ids
- * are kept in the primary database, so that an event that is sent again is not stored.
+ * Erases up to a thousand events of a person in the event store, in one search. Their ids are kept in the primary
+ * database, so that an event that is sent again is not stored.
  */
 export const purgeEvents = async (
   { db, eventStore }: Pick<PurgeDeps, 'db' | 'eventStore'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
-): Promise<number> => {
+): Promise<Purged> => {
   let purged = 0
   const portion = () => ROWS - purged
   for await (const { places } of eventStore.readPlaces({ projectId, profileIds, portion })) {
@@ -36,9 +40,9 @@ export const purgeEvents = async (
     await dequeueForGood(db.pool, projectId, places)
     await eventStore.eraseEvents(places.map(({ eventKey }) => ({ projectId, eventKey })))
     purged += places.length
-    if (purged === ROWS) return purged
+    if (purged === ROWS) return { removed: purged }
   }
-  return 0
+  return { removed: purged, left: false }
 }
 
 const FIND_EVENTS = `
@@ -55,12 +59,12 @@ export const purgeOldEvents = async (
   { eventStore }: Pick<PurgeDeps, 'eventStore'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
-): Promise<number> => {
+): Promise<Purged> => {
   const { rows } = await client.query<{ received_at: Date; event_key: string }>(FIND_EVENTS, [
     projectId,
     profileIds,
   ])
-  if (rows.length === 0) return 0
+  if (rows.length === 0) return NONE
   const places = rows.map(({ received_at, event_key }) => ({
     receivedAt: received_at.getTime(),
     eventKey: event_key,
@@ -70,7 +74,7 @@ export const purgeOldEvents = async (
   const times = rows.map(({ received_at }) => received_at)
   const keys = rows.map(({ event_key }) => event_key)
   const { rowCount } = await client.query(DELETE_EVENTS, [projectId, times, keys])
-  return rowCount ?? 0
+  return { removed: rowCount ?? 0 }
 }
 
 /** Deletes the profiles of a person from the event store, all at once. */
@@ -78,9 +82,9 @@ export const purgeAnalyticsProfiles = async (
   { eventStore }: Pick<PurgeDeps, 'eventStore'>,
   _client: ClientBase,
   { projectId, profileIds }: ErasureJob,
-): Promise<number> => {
+): Promise<Purged> => {
   await eventStore.eraseProfiles(profileIds.map((profileId) => ({ projectId, profileId })))
-  return 0
+  return NONE
 }
 
 const LOCK_DELIVERIES = `
@@ -101,13 +105,13 @@ export const purgeEmailDeliveries = async (
   { deleteMailCopies }: Pick<PurgeDeps, 'deleteMailCopies'>,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
-): Promise<number> => {
+): Promise<Purged> => {
   const { rows } = await client.query<{ id: string }>(LOCK_DELIVERIES, [projectId, profileIds])
-  if (rows.length === 0) return 0
+  if (rows.length === 0) return NONE
   const ids = rows.map(({ id }) => id)
   await deleteMailCopies?.(ids)
   const { rowCount } = await client.query(MAKE_ANONYMOUS, [ids])
-  return rowCount ?? 0
+  return { removed: rowCount ?? 0 }
 }
 
 const FIND_RECIPIENTS = `
@@ -122,11 +126,11 @@ export const purgeSuppressionDetails = async (
   _deps: PurgeDeps,
   client: ClientBase,
   { projectId, profileIds }: ErasureJob,
-): Promise<number> => {
+): Promise<Purged> => {
   const { rows } = await client.query<{ recipient: string }>(FIND_RECIPIENTS, [projectId, profileIds])
   const addresses = rows.map(({ recipient }) => comparableAddress(recipient))
   const { rowCount } = await client.query(FORGET_DETAILS, [projectId, addresses])
-  return rowCount ?? 0
+  return { removed: rowCount ?? 0 }
 }
 
 const PAGE_ROWS = 200
@@ -152,7 +156,7 @@ export const purgeDeadLetters = async (
   _deps: unknown,
   client: ClientBase,
   job: ErasureJob,
-): Promise<number> => {
+): Promise<Purged> => {
   let purged = 0
   for (
     let last: Omit<DeadLetterRow, 'value'> = { consumer_group: '', topic: '', partition: -1, offset: '-1' };
@@ -173,7 +177,7 @@ export const purgeDeadLetters = async (
       purged++
     }
     const end = rows.at(-1)
-    if (rows.length < PAGE_ROWS || !end) return purged
+    if (rows.length < PAGE_ROWS || !end) return { removed: purged }
     last = end
   }
 }

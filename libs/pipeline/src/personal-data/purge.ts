@@ -1,6 +1,7 @@
 import type { Cache } from '@waymark/cache'
 import type { ClientBase } from 'pg'
-import { deleteErasureJob, type ErasureJob, findErasureJobs, lockErasureJob } from './erasure-job-queries.ts'
+import { type ErasureJob, endErasureJob, findErasureJobs, lockErasureJob } from './erasure-job-queries.ts'
+import { countRemoved } from './erasure-record-queries.ts'
 import { findClickIds } from './person-events.ts'
 import {
   bindPerson,
@@ -8,7 +9,7 @@ import {
   type PersonParameters,
   personalData,
 } from './personal-data-queries.ts'
-import type { PurgeDeps } from './purge-queries.ts'
+import type { PurgeDeps, Purged } from './purge-queries.ts'
 
 type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
 
@@ -19,29 +20,35 @@ type PurgerDeps = PurgeDeps & { cache: Cache; data?: readonly PersonalData[] }
 export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps) => {
   const runStep = (
     job: ErasureJob,
+    name: string,
     purge: NonNullable<PersonalData['purge']>,
     clickIds: string[],
-  ): Promise<number | 'busy' | 'done'> =>
+  ): Promise<Purged | 'busy' | 'done'> =>
     deps.db.transaction(async (client) => {
       const lock = await lockErasureJob(client, job)
       if (lock !== 'locked') return lock
-      if (typeof purge !== 'string') return purge(deps, client, job)
-      return runStatement(client, purge, { ...job, clickIds })
+      const purged =
+        typeof purge === 'string'
+          ? await runStatement(client, purge, { ...job, clickIds })
+          : await purge(deps, client, job)
+      if (purged.removed > 0) await countRemoved(client, job, name, purged.removed)
+      return purged
     })
 
   /** Returns true when nothing is left, and false when it was stopped or another process is at work on the job. */
   const purge = async (job: ErasureJob, signal: AbortSignal): Promise<boolean> => {
     // Before the events are deleted, which are the only link from a person to clicks.
     const clickIds = await findClickIds(deps.eventStore, job)
-    for (const { purge, cacheKeys } of data) {
+    for (const { name, purge, cacheKeys } of data) {
       for (const key of (await cacheKeys?.(job, deps)) ?? []) await cache.delete(key)
-      for (let purged: number | 'busy' | 'done' = purge ? 1 : 0; purge && purged !== 0; ) {
-        purged = await runStep(job, purge, clickIds)
+      for (let left = purge !== undefined; purge && left; ) {
+        const purged = await runStep(job, name, purge, clickIds)
         if (purged === 'done') return true
         if (purged === 'busy' || signal.aborted) return false
+        left = purged.removed > 0 && purged.left !== false
       }
     }
-    await deleteErasureJob(deps.db.pool, job)
+    await endErasureJob(deps.db.pool, job)
     return true
   }
 
@@ -59,7 +66,7 @@ export const createPurger = ({ cache, data = personalData, ...deps }: PurgerDeps
   }
 }
 
-const runStatement = async (client: ClientBase, text: string, person: PersonParameters): Promise<number> => {
+const runStatement = async (client: ClientBase, text: string, person: PersonParameters): Promise<Purged> => {
   const { rowCount } = await client.query(bindPerson(text, person))
-  return rowCount ?? 0
+  return { removed: rowCount ?? 0 }
 }

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { getDeliveryStats } from '@waymark/contracts/http/delivery-stats'
+import {
+  type ErasureRecordView,
+  getErasureCertificate,
+  getErasureKey,
+  listErasures,
+} from '@waymark/contracts/http/erasures'
 import { trackEvents } from '@waymark/contracts/http/ingestion-operations'
 import { getPipelineStats } from '@waymark/contracts/http/pipeline-stats'
 import {
@@ -10,7 +16,8 @@ import {
   listProfiles,
 } from '@waymark/contracts/http/profile-view'
 import { getStats } from '@waymark/contracts/http/stats'
-import type { Example } from './example.ts'
+import { eventually } from '@waymark/testing'
+import { type Example, stringIn } from './example.ts'
 import type { World } from './world.ts'
 
 /** A person with one event. */
@@ -23,12 +30,26 @@ const person = async ({ call }: World) => {
   return { params: { id: profile.id } }
 }
 
+/** The erasure of a person, once everything is removed. */
+const erased = async (world: World) => {
+  const { body } = await world.call(eraseProfile, await person(world))
+  const id = stringIn(body, 'id')
+  await eventually('everything is removed', async () => {
+    const { body } = await world.call(listErasures, {})
+    return (body as { data: ErasureRecordView[] }).data.some((one) => one.id === id && one.isComplete)
+  })
+  return { params: { id } }
+}
+
 export const peopleExamples: Example[] = [
   { operation: listProfiles, good: () => ({ query: { visitorId: 'v' } }) },
   { operation: getProfile, good: person },
   { operation: getProfileTimeline, good: person },
   { operation: exportProfile, good: person },
   { operation: eraseProfile, good: person },
+  { operation: listErasures, good: () => ({}) },
+  { operation: getErasureCertificate, good: erased },
+  { operation: getErasureKey, good: () => ({}) },
   {
     operation: getStats,
     good: () => ({ query: { metric: 'events', groupBy: 'name' } }),

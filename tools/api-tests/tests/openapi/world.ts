@@ -208,6 +208,7 @@ export const startWorld = async (limit: number): Promise<World> => {
       allowPrivateAddresses: true,
       resolveTxt: async (name) => [[txtRecords.get(name) ?? '']],
     },
+    erasures: { secret: 's'.repeat(32), backupRetentionDays: 0 },
     quotas: readConfig(quotasConfig, {}),
     registrationMode: 'open',
     allowedSenders: [],

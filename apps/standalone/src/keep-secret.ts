@@ -15,16 +15,17 @@ const read = async (file: string): Promise<string | undefined> => {
 }
 
 /**
- * The secret that signs unsubscribe links. The first start generates it and keeps it in `file`, so that old links work.
- * @throws ConfigError when the file has no valid secret; a new one would break old links
+ * A secret that signs. The first start generates it and keeps it in `file`.
+ * @param loss what a new one would break
+ * @throws ConfigError when the file has no valid secret
  */
-export const keepMailSecret = async (file: string): Promise<string> => {
+export const keepSecret = async (file: string, loss: string): Promise<string> => {
   const found = await read(file)
   if (found !== undefined) {
     if (USABLE.test(found)) return found
     throw new ConfigError([
       `${file} must hold one secret of 43 letters, digits, "-" or "_", but holds ${found.length} characters: ` +
-        'restore it from a backup, or delete it for a new secret; then unsubscribe links in sent emails stop working',
+        `restore it from a backup, or delete it for a new secret; then ${loss}`,
     ])
   }
   const secret = randomBytes(32).toString('base64url')
