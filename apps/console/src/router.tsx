@@ -239,6 +239,16 @@ const newDecision = createRoute({
   path: '/decisions/_new',
   component: lazyRouteComponent(() => import('./decisions/editor.tsx'), 'NewDecision'),
 })
+const proposals = createRoute({
+  getParentRoute,
+  path: '/decisions/_proposals',
+  component: lazyRouteComponent(() => import('./decisions/proposals.tsx'), 'Proposals'),
+})
+const proposal = createRoute({
+  getParentRoute,
+  path: '/decisions/$key/proposals/$id',
+  component: lazyRouteComponent(() => import('./decisions/proposal.tsx'), 'ProposalPage'),
+})
 const decision = createRoute({
   getParentRoute,
   path: '/decisions/$key',
@@ -351,6 +361,8 @@ const pages = [
   pool,
   decisions,
   newDecision,
+  proposals,
+  proposal,
   decision,
   triggers,
   deliveries,

@@ -74,6 +74,10 @@ const errorOf = (status: number, body: unknown): ApiError => {
   return new ApiError(status, `${text}${wait}`, errors ?? [], code)
 }
 
+/** Whether a change was refused because others have to approve it. */
+export const needsApproval = (error: unknown): boolean =>
+  error instanceof ApiError && error.code === 'approval_required'
+
 /** The error as text for users. */
 export const messageOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)

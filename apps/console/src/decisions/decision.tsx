@@ -19,11 +19,13 @@ import { EnvironmentSelect, PRODUCTION } from './environment-select.tsx'
 import { Experiment } from './experiment.tsx'
 import { History } from './history.tsx'
 import { Preview } from './preview.tsx'
+import { ProposeDialog } from './propose-dialog.tsx'
 import { Results } from './results.tsx'
 import { Schedule } from './schedule.tsx'
 import { Stops } from './stops.tsx'
 
 const VIEWS = ['results', 'rules', 'preview', 'schedule', 'history', 'json'] as const
+const ACTIVE = { status: 'active' }
 const TITLES = {
   results: 'Results',
   rules: 'Rules and variants',
@@ -56,6 +58,10 @@ export const DecisionPage = () => {
     () => unwrap(api.POST('/api/projects/{projectId}/decisions/{key}/activate', inEnvironment)),
     {
       done: 'The decision is active',
+      propose: () => ({
+        decision: key,
+        change: environment === PRODUCTION ? ACTIVE : { environments: { [environment]: ACTIVE } },
+      }),
     },
   )
   const pause = useChange(
@@ -70,6 +76,7 @@ export const DecisionPage = () => {
     {
       done: 'Decision archived',
       quiet: true,
+      propose: () => ({ decision: key, change: { status: 'archived' } }),
     },
   )
   const back = { to: '/p/$projectId/decisions', params: { projectId }, label: 'Decisions' } as const
@@ -180,6 +187,7 @@ export const DecisionPage = () => {
       {view === 'history' && (
         <History decisionKey={key} current={version} etag={etag} mayRestore={mayChange} />
       )}
+      <ProposeDialog />
       {view === 'json' && <Json label="The decision as JSON" value={decision} />}
     </>
   )

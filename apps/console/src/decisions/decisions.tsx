@@ -35,7 +35,18 @@ export const Decisions = () => {
       <PageHeader
         title="Decisions"
         description="Who gets which variant: flags, rollouts and experiments."
-        actions={create}
+        actions={
+          <>
+            <Link
+              to="/p/$projectId/decisions/_proposals"
+              params={{ projectId }}
+              className={buttonClass('secondary')}
+            >
+              Proposals
+            </Link>
+            {create}
+          </>
+        }
       />
       <Card>
         <DataTable

@@ -79,6 +79,10 @@ export const DecisionEditor = ({
       }),
     ),
   )
+  const changeOf = (edited: Draft) => {
+    const body = bodyOf(edited)
+    return { version, ...(inProduction ? body : { environments: { [environment]: { rules: body.rules } } }) }
+  }
   const save = useChange(
     async (): Promise<Decision> => {
       const body = bodyOf(draft)
@@ -86,10 +90,7 @@ export const DecisionEditor = ({
         ? unwrap(
             api.PATCH('/api/projects/{projectId}/decisions/{key}', {
               params: { path: { projectId, key: decision.key } },
-              body: {
-                version,
-                ...(inProduction ? body : { environments: { [environment]: { rules: body.rules } } }),
-              },
+              body: changeOf(draft),
             }),
           )
         : (unwrap(
@@ -103,7 +104,12 @@ export const DecisionEditor = ({
       setEdit((now) => (now.draft === draft ? edited : { ...edited, draft: now.draft }))
       return saved
     },
-    { done: 'Decision saved', quiet: true, onDone },
+    {
+      done: 'Decision saved',
+      quiet: true,
+      onDone,
+      propose: () => decision && { decision: decision.key, change: changeOf(draft) },
+    },
   )
   const setVariant = (id: string, part: Partial<Draft['variants'][number]>) =>
     change({ variants: draft.variants.map((one) => (one.id === id ? { ...one, ...part } : one)) })

@@ -45,7 +45,11 @@ export const History = ({
           params: { path: { ...path, version: `${version}` }, header: { 'If-Match': etag } },
         }),
       ),
-    { done: 'Version restored', quiet: true },
+    {
+      done: 'Version restored',
+      quiet: true,
+      propose: (version) => ({ decision: decisionKey, restore: version }),
+    },
   )
   return (
     <Card>

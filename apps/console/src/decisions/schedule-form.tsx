@@ -26,12 +26,13 @@ export const ScheduleForm = ({
   const [original] = useState(() => draftOf(asIn(stored, environment)))
   const [plan, setPlan] = useState<Plan>({ status: '', rules: original.rules })
   const [json, setJson] = useState<string>()
+  const changeOf = () =>
+    json === undefined
+      ? plannedChange(original, plan, environment)
+      : (parseEnteredJson(json, 'The change') as object)
   const schedule = useChange(
     async (at: string | undefined) => {
-      const change =
-        json === undefined
-          ? plannedChange(original, plan, environment)
-          : (parseEnteredJson(json, 'The change') as object)
+      const change = changeOf()
       if (Object.keys(change).length === 0) throw new Error('Nothing is changed yet. Choose what changes.')
       return unwrap(
         api.POST('/api/projects/{projectId}/decisions/{key}/scheduled-changes', {
@@ -40,7 +41,12 @@ export const ScheduleForm = ({
         }),
       )
     },
-    { quiet: true, done: 'Change scheduled', onDone },
+    {
+      quiet: true,
+      done: 'Change scheduled',
+      onDone,
+      propose: (at) => ({ decision: stored.key, change: changeOf(), at }),
+    },
   )
   const setRule = (id: string, part: Partial<Plan['rules'][number]>) =>
     setPlan({ ...plan, rules: plan.rules.map((one) => (one.id === id ? { ...one, ...part } : one)) })

@@ -58,7 +58,12 @@ const Resume = ({ decisionKey, environment }: { decisionKey: string; environment
           body: { reason },
         }),
       ),
-    { done: 'The decision goes on', quiet: true, onDone: () => setOpen(false) },
+    {
+      done: 'The decision goes on',
+      quiet: true,
+      onDone: () => setOpen(false),
+      propose: () => ({ decision: decisionKey, resume: { environment, reason } }),
+    },
   )
   return (
     <>

@@ -13,6 +13,9 @@ import { DataTable, NarrowLine } from '../ui/table.tsx'
 import { SettingsHeader } from './header.tsx'
 import { AdminsOnly } from './role-required.tsx'
 
+/** What goes around the approvals of others. */
+const WITHOUT_APPROVALS: ReadonlySet<string> = new Set(['bypassProposal', 'weakenApprovals'])
+
 /** The audit log. */
 export const Audit = () => {
   const projectId = useProjectId()
@@ -73,7 +76,13 @@ export const Audit = () => {
             },
             {
               title: 'Did',
-              cell: ({ operation: done }) => <code className="font-mono wrap-anywhere">{done}</code>,
+              cell: ({ operation: done, reason }) => (
+                <span className="block min-w-24 wrap-anywhere">
+                  <code className="font-mono">{done}</code>{' '}
+                  {WITHOUT_APPROVALS.has(done) && <Badge tone="danger">without approvals</Badge>}
+                  {reason && <span className="block text-muted">Reason: {reason}</span>}
+                </span>
+              ),
               sort: ({ operation: done }) => done,
             },
             {

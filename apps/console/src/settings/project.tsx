@@ -10,6 +10,7 @@ import { Card, Facts } from '../ui/card.tsx'
 import { ConfirmButton } from '../ui/dialog.tsx'
 import { Form, Input, Select, Switch } from '../ui/form.tsx'
 import { ErrorState, SkeletonLines } from '../ui/states.tsx'
+import { ApprovalsCard } from './approvals.tsx'
 import { Environments } from './environments.tsx'
 import { SettingsHeader } from './header.tsx'
 import { IdentitySecret } from './identity-secret.tsx'
@@ -89,6 +90,7 @@ export const ProjectSettings = () => {
         <For atLeast="admin">
           <IdentitySecret />
           <Environments />
+          {settings.data && <ApprovalsCard settings={settings.data} />}
         </For>
         <Card title="Leave this project" description="Its other members keep it." padded>
           <ConfirmButton
