@@ -18,6 +18,7 @@ import { DecisionEditor } from './editor.tsx'
 import { EnvironmentSelect, PRODUCTION } from './environment-select.tsx'
 import { Experiment } from './experiment.tsx'
 import { History } from './history.tsx'
+import { Labels } from './labels.tsx'
 import { Preview } from './preview.tsx'
 import { ProposeDialog } from './propose-dialog.tsx'
 import { Results } from './results.tsx'
@@ -103,6 +104,7 @@ export const DecisionPage = () => {
             <Status status={status} />
             {environment !== PRODUCTION && <Badge tone="warning">in {environment}</Badge>}
             <Badge>version {version}</Badge>
+            <Labels decision={decision} />
           </>
         }
         actions={

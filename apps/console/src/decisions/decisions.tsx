@@ -11,6 +11,7 @@ import { formatNumber } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
+import { Labels } from './labels.tsx'
 
 /** The project's decisions. */
 export const Decisions = () => {
@@ -60,16 +61,17 @@ export const Decisions = () => {
             {
               title: 'Decision',
               sort: ({ key }) => key,
-              cell: ({ key, name }) => (
+              cell: (row) => (
                 <>
                   <Link
                     to="/p/$projectId/decisions/$key"
-                    params={{ projectId, key }}
+                    params={{ projectId, key: row.key }}
                     className={rowLinkClass}
                   >
-                    {name || key}
+                    {row.name || row.key}
                   </Link>
-                  {name && <span className="block text-muted">{key}</span>}
+                  {row.name && <span className="block text-muted">{row.key}</span>}
+                  <Labels decision={row} />
                 </>
               ),
             },

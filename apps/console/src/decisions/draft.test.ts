@@ -15,6 +15,9 @@ import {
 describe('the form of a decision', () => {
   const body = {
     name: 'Sale',
+    description: 'In winter',
+    owner: 'Team shop',
+    tags: ['sale', 'shop'],
     holdout: 5,
     fallbackVariant: 'off',
     variants: [

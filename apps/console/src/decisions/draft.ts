@@ -5,6 +5,10 @@ import { parseEnteredJson } from '../ui/parse-entered-json.ts'
 export type Draft = {
   key: string
   name: string
+  description: string
+  owner: string
+  /** Separated by commas. */
+  tags: string
   holdout: number
   fallbackVariant: string
   variants: { id: string; key: string; value: string; couponPoolId: string }[]
@@ -55,6 +59,9 @@ export const newId = (): string => {
 export const emptyDraft = (): Draft => ({
   key: '',
   name: '',
+  description: '',
+  owner: '',
+  tags: '',
   holdout: 0,
   fallbackVariant: 'off',
   variants: [
@@ -124,11 +131,24 @@ export const draftOf = ({ variants: stored, ...decision }: Decision): Draft => {
 }
 
 const partsOf = (
-  { key, name, holdout, fallbackVariant, rules, metrics }: Omit<Decision, 'variants'>,
+  {
+    key,
+    name,
+    description,
+    owner,
+    tags,
+    holdout,
+    fallbackVariant,
+    rules,
+    metrics,
+  }: Omit<Decision, 'variants'>,
   variants: Draft['variants'],
 ): Omit<Draft, 'variants'> => ({
   key,
   name: name ?? '',
+  description: description ?? '',
+  owner: owner ?? '',
+  tags: (tags ?? []).join(', '),
   holdout: holdout ?? 0,
   fallbackVariant,
   rules: rules.map(
@@ -166,8 +186,21 @@ const partsOf = (
  * The body of the request.
  * @throws Error when a value or a condition is not JSON
  */
-export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metrics }: Draft) => ({
+export const bodyOf = ({
+  name,
+  description,
+  owner,
+  tags,
+  holdout,
+  fallbackVariant,
+  variants,
+  rules,
+  metrics,
+}: Draft) => ({
   name: name || null,
+  description: description || null,
+  owner: owner.trim() || null,
+  tags: tagsIn(tags),
   holdout: holdout || null,
   fallbackVariant,
   variants: variants.map(({ key, value, couponPoolId }) => ({
@@ -206,6 +239,15 @@ export const bodyOf = ({ name, holdout, fallbackVariant, variants, rules, metric
     guardrail,
   })),
 })
+
+const tagsIn = (text: string): string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== ''),
+  ),
+]
 
 type Share = { variant: string; weight: number }
 type SplitFields = Pick<Draft['rules'][number], 'weights' | 'order'>
@@ -252,8 +294,28 @@ export const withSegment = (condition: string, key: string): string => {
 /** The form of a decision: its draft, and the stored version that the draft was made from. */
 export type Edit = { draft: Draft; original: Draft; version: number; contents: string }
 
-const contentsOf = ({ name, holdout, fallbackVariant, variants, rules, metrics }: Decision): string =>
-  JSON.stringify({ name, holdout, fallbackVariant, variants, rules, metrics })
+const contentsOf = ({
+  name,
+  description,
+  owner,
+  tags,
+  holdout,
+  fallbackVariant,
+  variants,
+  rules,
+  metrics,
+}: Decision): string =>
+  JSON.stringify({
+    name,
+    description,
+    owner,
+    tags,
+    holdout,
+    fallbackVariant,
+    variants,
+    rules,
+    metrics,
+  })
 
 export const editOf = (decision?: Decision): Edit => {
   const draft = decision ? draftOf(decision) : emptyDraft()

@@ -7,7 +7,7 @@ import type { CouponPool, Decision, MeteringSelector, Segment } from '../api/typ
 import { useNavigateFromHere } from '../api/url-state.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
-import { Form, Input, NumberInput, Select } from '../ui/form.tsx'
+import { Form, Input, NumberInput, Select, TextArea } from '../ui/form.tsx'
 import { LeavePrompt } from '../ui/leave-prompt.tsx'
 import { asIn, bodyOf, type Draft, editOf, followDecision, newId, newMetric, newRule } from './draft.ts'
 import { PRODUCTION } from './environment-select.tsx'
@@ -118,7 +118,7 @@ export const DecisionEditor = ({
       submit="Save decision"
       busy={save.isPending}
       error={save.error}
-      names={['key', 'name']}
+      names={['key', 'name', 'owner', 'tags', 'description']}
       onSubmit={() => save.mutate()}
     >
       <LeavePrompt changed={draft !== original} />
@@ -144,6 +144,30 @@ export const DecisionEditor = ({
                 maxLength={200}
                 value={draft.name}
                 onChange={(event) => change({ name: event.target.value })}
+              />
+              <Input
+                label="Owner"
+                name="owner"
+                maxLength={200}
+                placeholder="Team checkout"
+                value={draft.owner}
+                onChange={(event) => change({ owner: event.target.value })}
+              />
+              <Input
+                label="Tags"
+                name="tags"
+                placeholder="sale, checkout"
+                value={draft.tags}
+                onChange={(event) => change({ tags: event.target.value })}
+                hint="Separated by commas."
+              />
+              <TextArea
+                label="Description"
+                name="description"
+                rows={2}
+                maxLength={2_000}
+                value={draft.description}
+                onChange={(event) => change({ description: event.target.value })}
               />
             </div>
           </Card>
