@@ -102,10 +102,10 @@ export const createFleet = async (
     servers,
     db,
     start,
-    /** The path of events: a gateway, an enrichment and a persistence consumer. */
-    startPipeline: async (env: Record<string, string> = {}) => {
+    /** The path of events: a gateway, which gets `gatewayEnv` too, an enrichment and a persistence consumer. */
+    startPipeline: async (env: Record<string, string> = {}, gatewayEnv: Record<string, string> = {}) => {
       const [gateway, enrichment, persistence] = await Promise.all([
-        start('ingest-gateway', env),
+        start('ingest-gateway', { ...env, ...gatewayEnv }),
         start('enrichment-consumer', env),
         start('persistence-consumer', env),
       ])

@@ -37,16 +37,18 @@ const CLIENT_PAUSE_MS = 50
 const HOUR_MS = 60 * 60 * 1000
 const BROWSER = { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) Chrome/126.0.0.0 Safari/537.36' }
 
-/** The settings of every process: a clock that SIGUSR2 moves, and a stop that waits for clients to notice. */
+/** The settings of every process, such as a clock that SIGUSR2 moves. */
 const SETTINGS = {
   KAFKA_PARTITIONS: '3',
   NODE_OPTIONS: `--import ${path.resolve(import.meta.dirname, 'skewed-clock.mjs')}`,
   CLOCK_JUMP_MS: `${-HOUR_MS}`,
-  DRAIN_MS: '3000',
   WEBHOOK_ALLOW_PRIVATE_ADDRESSES: 'true',
   // Deliveries whose claim was not answered, because the connection was cut, wait for a lease that grows with it.
   WEBHOOK_TIMEOUT_MS: '2000',
 }
+
+/** A stop waits for clients to notice, which takes them seconds on a busy machine. */
+const DRAINING = { DRAIN_MS: '10000' }
 
 const json = (body: object): RequestInit => ({
   method: 'POST',
@@ -131,8 +133,8 @@ describe.skipIf(!services)('every acknowledged event is stored exactly once', ()
       REDIS_URL: through(proxies.redis, shared.redisUrl),
       CLICKHOUSE_URL: through(proxies.clickhouse, shared.clickhouseUrl),
     }
-    pipeline = await fleet.startPipeline(proxied)
-    all = await startServices(fleet, pipeline.gateway, proxied)
+    pipeline = await fleet.startPipeline(proxied, DRAINING)
+    all = await startServices(fleet, pipeline.gateway, { ...proxied, ...DRAINING })
     await Promise.all([fleet.start('email-consumer', proxied), fleet.start('webhook-dispatcher', proxied)])
   })
   afterAll(async () => {
