@@ -54,8 +54,12 @@ export const loaded = async (page: Page): Promise<void> => {
   await eventually('the page is loaded', async () => (await page.getByLabel('Loading').count()) === 0)
 }
 
-/** Goes to another page as a link does, without loading the console again. */
+/** Goes to another page as a link does, without loading the console again, or loads the same one again. */
 export const navigate = async (page: Page, url: string): Promise<void> => {
+  if (new URL(url, page.url()).href === page.url()) {
+    await page.reload()
+    return loaded(page)
+  }
   await page.evaluate(
     `document.querySelector('h1')?.setAttribute('data-page', 'before'); history.pushState({}, '', ${JSON.stringify(url)})`,
   )

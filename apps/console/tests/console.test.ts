@@ -246,6 +246,31 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await cart.waitFor({ state: 'hidden' })
   })
 
+  it('creates an automatic promotion, edits it, and shows it without codes', async () => {
+    await open('/coupons', 'Coupons')
+    await button('Create pool').first().click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Name').fill('Big carts')
+    await dialog.getByLabel('Codes').selectOption('No code: it applies by itself')
+    await dialog.getByLabel('Percent').fill('5')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Create pool' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Big carts' }).waitFor()
+    await page.getByText('none: it applies by itself').waitFor()
+    expect(await button('Assign').count()).toBe(0)
+
+    await button('Edit discount and rules').click()
+    const edit = page.getByRole('dialog', { name: 'Discount and rules' })
+    await edit.getByLabel('Minimum of the cart').fill('50')
+    await edit.getByLabel('Priority').fill('7')
+    await edit.getByRole('button', { name: 'Save' }).click()
+    await edit.waitFor({ state: 'hidden' })
+    await page.getByRole('definition').filter({ hasText: /^7$/ }).waitFor()
+    await open('/coupons', 'Coupons')
+    const row = page.getByRole('table', { name: 'Pools' }).getByRole('row', { name: 'Big carts' })
+    await row.getByText('automatic, without codes').waitFor()
+  })
+
   it('rolls back a part of a discount by returned items and by an amount', async () => {
     await open('/coupons', 'Coupons')
     await page.getByRole('link', { name: 'Autumn', exact: true }).click()
