@@ -49,7 +49,8 @@ export const writeTogether = (write: Write): ((events: readonly EnrichedEvent[])
     try {
       await first.inTrace(() => write(batches.flatMap(({ events }) => events)))
     } catch {
-      for (const batch of batches) await writeAlone(batch)
+      // At once, because in an outage each may take its whole time limit.
+      await Promise.all(batches.map(writeAlone))
       return
     }
     for (const { resolve } of batches) resolve()
