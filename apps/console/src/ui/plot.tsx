@@ -218,7 +218,7 @@ const marksAt = (marks: readonly PlotMark[], x: readonly number[], index: number
   marks.filter((mark) => mark.x >= (x[index] ?? 0) && mark.x < (x[index + 1] ?? Number.POSITIVE_INFINITY))
 
 const drawMarks = ({ ctx, bbox, scales, valToPos }: UPlot, marks: readonly PlotMark[]): void => {
-  const { min, max } = scales['x'] ?? {}
+  const { min, max } = scales.x ?? {}
   ctx.save()
   ctx.strokeStyle = cssColor('--muted')
   ctx.lineWidth = devicePixelRatio
