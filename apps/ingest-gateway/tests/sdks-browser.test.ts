@@ -311,10 +311,16 @@ describe.skipIf(!CHROMIUM)('an SDK in a page of another site', { timeout: 300_00
       const visitor = posthog.get_distinct_id()
       for (let n = 0; n < 20; n++) posthog.capture('posthog_track', { n })
       posthog.identify('posthog-user', { plan: 'free' }, { first: 'a' })
-      posthog.setPersonProperties({ plan: 'pro' }, { first: 'b' })
-      posthog.capture('posthog_identified')
       return { visitor, flag, payload }
     })()`)
+    // The proxy may refuse this request, and the SDK then repeats it after later ones: the last receipt wins.
+    await eventually('the user is known', async () => {
+      const profile = await profileOf(waymark, 'userId', 'posthog-user')
+      return profile?.traits.plan === 'free'
+    })
+    await page.evaluate(`
+      posthog.setPersonProperties({ plan: 'pro' }, { first: 'b' })
+      posthog.capture('posthog_identified')`)
     expect(seen).toMatchObject({ flag: 'sale', payload: { percent: 20 } })
     const eventsNamed = async (name: string) => {
       const response = await waymark.request(`${project}/events?eventName=${name}&limit=100`)
