@@ -5,15 +5,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { ErasureCertificate } from '@waymark/contracts/http/erasures'
 import { compileValidator } from '@waymark/contracts/validator'
 import { compactVerify, errors, importJWK } from 'jose'
-import type { AddCommands } from '../command.ts'
+import { type AddCommands, collect } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 
 const certificates = compileValidator(ErasureCertificate)
 
 type VerifyOptions = { key?: string; user: string[]; visitor: string[] }
-
-const collect = (value: string, all: string[]): string[] => [...all, value]
 
 /** `waymark erasures` and `waymark verify-erasure` */
 export const addErasureCommands: AddCommands = (program, run) => {

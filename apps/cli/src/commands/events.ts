@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { ApiError } from '@waymark/client'
 import { MAX_EVENTS_PER_REQUEST } from '@waymark/contracts/http/track-request'
-import type { AddCommands } from '../command.ts'
+import { type AddCommands, collect } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError, EXIT } from '../exit-codes.ts'
 import { parseEventJson } from '../parse-json.ts'
@@ -18,8 +18,6 @@ type SendOptions = {
   sync?: boolean
 }
 type LiveEvent = { receivedAt: string; eventName: string; userId: string | null; visitorId: string | null }
-
-const collect = (value: string, all: string[]): string[] => [...all, value]
 
 /** `waymark events tail` and `waymark events send` */
 export const addEventCommands: AddCommands = (program, run) => {

@@ -1,9 +1,8 @@
-import type { AddCommands } from '../command.ts'
+import { type AddCommands, collect } from '../command.ts'
 import { CliError } from '../exit-codes.ts'
 
 type KeyOptions = { kind: string; scope: string[]; env: string; requestsPerMinute?: string; origin: string[] }
 
-const collect = (value: string, all: string[]): string[] => [...all, value]
 /** Enough for the requests of a small shop, which all come from one address. */
 export const DEFAULT_REQUESTS_PER_MINUTE = 6_000
 

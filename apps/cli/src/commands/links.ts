@@ -1,8 +1,6 @@
-import type { AddCommands } from '../command.ts'
+import { type AddCommands, collect } from '../command.ts'
 
 type LinkOptions = { code?: string; campaign?: string; tag: string[]; domain?: string; expires?: string }
-
-const collect = (value: string, all: string[]): string[] => [...all, value]
 
 /** `waymark links create` */
 export const addLinkCommands: AddCommands = (program, run) => {

@@ -1,4 +1,4 @@
-import type { AddCommands } from '../command.ts'
+import { type AddCommands, collect } from '../command.ts'
 import type { Context } from '../context.ts'
 import { CliError } from '../exit-codes.ts'
 import type { Row } from '../output.ts'
@@ -15,7 +15,6 @@ type TrendsOptions = RangeOptions & {
 type FunnelOptions = RangeOptions & { window: string; by?: string }
 type Metric = 'events' | 'people' | 'sessions' | 'conversions' | 'revenue' | 'sum' | 'avg' | 'min' | 'max'
 
-const collect = (value: string, all: string[]): string[] => [...all, value]
 const DAY_MS = 24 * 60 * 60 * 1_000
 const UNITS_MS: Record<string, number> = { m: 60_000, h: 60 * 60_000, d: DAY_MS, w: 7 * DAY_MS }
 

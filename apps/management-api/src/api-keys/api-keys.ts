@@ -12,7 +12,6 @@ import {
   updateApiKey,
 } from '@waymark/contracts/http/api-keys'
 import { pick } from '@waymark/contracts/http/pick'
-import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import { generateApiKey, isOriginPattern, scopeAllows } from '@waymark/domain/key'
 import type { Route } from '@waymark/service-kit'
@@ -21,7 +20,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { holdEnvironment } from '../environments/environments.ts'
 import { pageOf } from '../http/page.ts'
 import type { Actor } from '../http/project-route.ts'
-import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { requireFound, requireFutureTime, requireId, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
@@ -221,12 +220,8 @@ const coversPublicSuffix = (pattern: string): boolean => {
   return domain === null || subdomain === ''
 }
 
-const parseExpiry = (text: string | null, now: number): Date | null => {
-  if (text === null) return null
-  const time = dateOfTime(text)
-  if (time.getTime() > now) return time
-  throw unprocessable('expiresAt', 'format', 'must be an RFC 3339 time in the future', text)
-}
+const parseExpiry = (text: string | null, now: number): Date | null =>
+  text === null ? null : requireFutureTime('expiresAt', text, now)
 
 const view = (key: StoredKey) => pick(key, ApiKeyView)
 

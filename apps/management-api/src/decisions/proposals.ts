@@ -11,7 +11,6 @@ import {
   updateProposal,
   withdrawProposal,
 } from '@waymark/contracts/http/proposals'
-import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import { type DecisionContent, reshufflesOf } from '@waymark/domain/decision'
 import { createPatch } from '@waymark/domain/json'
@@ -20,7 +19,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { namesFor } from '../audit/actor-names.ts'
 import { pageOf } from '../http/page.ts'
 import type { Actor } from '../http/project-route.ts'
-import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { requireFound, requireFutureTime, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { applyProposal } from './apply-proposals.ts'
 import { findChangeable, lockDecisions } from './decision-rows.ts'
@@ -207,12 +206,8 @@ const columnsOf = (wanted: object, { status, definition }: DecisionContent, curr
   definition: definition as Prisma.InputJsonObject,
 })
 
-const timeOf = (text: string | null | undefined, now: number): Date | null => {
-  if (text === null || text === undefined) return null
-  const time = dateOfTime(text)
-  if (time.getTime() > now) return time
-  throw unprocessable('at', 'format', 'must be an RFC 3339 time in the future', text)
-}
+const timeOf = (text: string | null | undefined, now: number): Date | null =>
+  text === null || text === undefined ? null : requireFutureTime('at', text, now)
 
 /** @throws AppError unprocessable when as many proposals of a decision are open as may be */
 const requireRoom = async (tx: Transaction, decisionId: string): Promise<void> => {

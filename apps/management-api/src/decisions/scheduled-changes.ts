@@ -7,14 +7,13 @@ import {
   scheduleChange,
 } from '@waymark/contracts/http/decisions'
 import { pick } from '@waymark/contracts/http/pick'
-import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import { drain, type Loop, type Platform, type Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { namesFor } from '../audit/actor-names.ts'
 import { pageOf } from '../http/page.ts'
 import type { Actor } from '../http/project-route.ts'
-import { requireFound, requireId, unprocessable } from '../http/validation.ts'
+import { requireFound, requireFutureTime, requireId, unprocessable } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import type { Quotas } from '../quotas.ts'
 import { changeDecisionIn, lockDecisions, patchOf, requireApplicable } from './decision-rows.ts'
@@ -37,7 +36,7 @@ export const scheduledChangeRoutes = ({ projectRoute, db, clock }: ManagementDep
   }
   return [
     projectRoute(scheduleChange, async ({ projectId, key, actor, body }) => {
-      const at = requireTime(body.at, clock())
+      const at = requireFutureTime('at', body.at, clock())
       const created = await db.prisma.$transaction(async (tx) => {
         await lockDecisions(tx, projectId)
         const decisionId = await requireApplicable(tx, projectId, key, body.change)
@@ -174,12 +173,6 @@ const forgetFinished = async (tx: Prisma.TransactionClient, decisionId: string):
   })
   if (newestToForget)
     await tx.scheduledChange.deleteMany({ where: { ...finished, id: { lte: newestToForget.id } } })
-}
-
-const requireTime = (text: string, now: number): Date => {
-  const time = dateOfTime(text)
-  if (time.getTime() > now) return time
-  throw unprocessable('at', 'format', 'must be an RFC 3339 time in the future', text)
 }
 
 const viewFor = async (caller: Actor, stored: ScheduledChange, prisma: Parameters<typeof namesFor>[1]) =>

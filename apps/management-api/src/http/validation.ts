@@ -3,6 +3,7 @@ import type { Operation } from '@waymark/contracts/http/operation'
 import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { show } from '@waymark/contracts/problem-message'
 import { requireNoProblems } from '@waymark/contracts/require-valid'
+import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { SchemaProblem } from '@waymark/contracts/validator'
 import { logicProblems } from '@waymark/domain/logic'
 import { unknownParameters } from '@waymark/service-kit'
@@ -19,6 +20,13 @@ export const UUID = new RegExp(`^${UUID_PATTERN}$`)
  */
 export const unprocessable = (field: string, rule: string, message: string, received?: unknown): AppError =>
   invalid([{ field, rule, message: received === undefined ? message : `${message}; got ${show(received)}` }])
+
+/** The time of a field, which must come after `now` (ms since the epoch). @throws AppError unprocessable */
+export const requireFutureTime = (field: string, text: string, now: number): Date => {
+  const time = dateOfTime(text)
+  if (time.getTime() > now) return time
+  throw unprocessable(field, 'format', 'must be an RFC 3339 time in the future', text)
+}
 
 /** 422 with all errors; its `error` is the first one as a sentence. */
 export const invalid = (errors: readonly ValidationItem[]): AppError =>
