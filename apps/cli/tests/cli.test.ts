@@ -363,7 +363,10 @@ describe('erasures of people', () => {
     // Without the server.
     expect(await verify('--key', publicKey.x)).toMatchObject({ code: 0 })
     expect(await verify('--key', 'A'.repeat(43))).toMatchObject({ code: 7 })
-    await writeFile(file, JSON.stringify({ signed, certificate: { ...certificate, removed: { profiles: 2 } } }))
+    await writeFile(
+      file,
+      JSON.stringify({ signed, certificate: { ...certificate, removed: { profiles: 2 } } }),
+    )
     expect(await verify()).toMatchObject({ code: 7, err: expect.stringContaining('differs') })
     const [header, payload, signature] = signed.split('.')
     const changed = Buffer.from(payload, 'base64url').toString().replace('"profiles":1', '"profiles":9')
