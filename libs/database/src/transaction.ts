@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Pool, PoolClient } from 'pg'
 import { isConnectionError } from './sql-errors.ts'
 
@@ -42,8 +43,11 @@ export const withTransaction = async <T>(
 
 const sendCommit = async (client: PoolClient): Promise<void> => {
   const { command } = await client.query('COMMIT')
-  // PostgreSQL answers ROLLBACK when a statement failed and `run` ignored that.
-  if (command !== 'COMMIT') throw new Error('The transaction was rolled back: a statement in it had failed')
+  if (command === 'COMMIT') return
+  // The failed statement may be answered in the same packet. Its error must reach the caller first, because only that one
+  // says whether to retry.
+  await setImmediate()
+  throw new Error('The transaction was rolled back: a statement in it had failed')
 }
 
 const rolledBack = async (client: PoolClient): Promise<boolean> => {
