@@ -160,6 +160,10 @@ describe.skipIf(!withHelm)('bundled servers', () => {
       .map(([, name = '']) => name)
       .filter((name) => name !== 'waymark-config')
     expect(new Set(needed)).toEqual(new Set(secrets.keys()))
+    expect(Object.keys(secrets.get('waymark-connections') ?? {}).toSorted()).toEqual([
+      'ERASURE_SECRET',
+      'MAIL_SECRET',
+    ])
     for (const name of serviceNames) {
       const key = `SERVICE_ROLE_PASSWORD_${name.toUpperCase().replaceAll('-', '_')}`
       const role = secrets.get(`waymark-database-${name}`)

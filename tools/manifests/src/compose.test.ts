@@ -337,7 +337,7 @@ esac
     expect(Object.keys(secrets).toSorted()).toEqual(
       ['waymark-clickhouse', 'waymark-connections', 'waymark-setup', ...ofServices].toSorted(),
     )
-    expect(Object.keys(secrets['waymark-connections'] ?? {})).toEqual(['MAIL_SECRET'])
+    expect(Object.keys(secrets['waymark-connections'] ?? {})).toEqual(['MAIL_SECRET', 'ERASURE_SECRET'])
     const { DATABASE_PASSWORD: ofOwner, ...passwords } = secrets['waymark-setup'] ?? {}
     for (const name of serviceNames) {
       const { DATABASE_USERNAME, DATABASE_PASSWORD } = secrets[`waymark-database-${name}`] ?? {}
@@ -351,10 +351,10 @@ esac
       ofOwner,
       ofClickHouse,
       ...Object.values(passwords),
-      secrets['waymark-connections']?.MAIL_SECRET,
+      ...Object.values(secrets['waymark-connections'] ?? {}),
     ]
     for (const value of drawn) expect(value).toMatch(/^[0-9a-f]{48}$/)
-    expect(new Set(drawn).size).toBe(serviceNames.length + 3)
+    expect(new Set(drawn).size).toBe(serviceNames.length + 4)
     expect(readFileSync(path.join(overlay, 'postgres.yaml'), 'utf8')).toContain(
       'secretKeyRef: { name: waymark-setup, key: DATABASE_PASSWORD }',
     )

@@ -57,7 +57,7 @@ if exists waymark-connections; then
   # Earlier versions gave the owner's password to every app.
   owner="$(kubectl --namespace $namespace get secret waymark-connections --output 'jsonpath={.data.DATABASE_PASSWORD}' | base64 --decode)"
 else
-  secret waymark-connections MAIL_SECRET "$(random)" | kubectl --namespace $namespace create --filename -
+  secret waymark-connections MAIL_SECRET "$(random)" ERASURE_SECRET "$(random)" | kubectl --namespace $namespace create --filename -
 fi
 secrets "${owner:-$(random)}" | kubectl --namespace $namespace create --filename -
 if [ -n "$owner" ]; then
