@@ -24,10 +24,12 @@ const poll = { timeout: 60_000 }
 /** Compiled files, which the processes of tests and those that they start share. */
 const NODE_COMPILE_CACHE = path.join(import.meta.dirname, 'node_modules/.cache/compiled')
 
+const FIXED_SEED = ['./libs/testing/src/fixed-seed.ts']
+
 /** Lets the summary count what a project uses. */
-const counted = (project: string, env: Record<string, string> = {}) => ({
+const counted = (project: string, env: Record<string, string> = {}, further: string[] = []) => ({
   env: { TEST_PROJECT: project, NODE_COMPILE_CACHE, ...env },
-  setupFiles: './libs/testing/src/count-cpu.ts',
+  setupFiles: ['./libs/testing/src/count-cpu.ts', ...further],
 })
 
 export default defineConfig({
@@ -44,7 +46,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          ...counted('unit'),
+          ...counted('unit', {}, FIXED_SEED),
           include: ['{apps,libs,tools}/*/src/**/*.test.ts'],
           // These tests start nothing that they share: a process for each file would double their CPU time.
           isolate: false,
@@ -58,7 +60,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          ...counted('integration'),
+          ...counted('integration', {}, FIXED_SEED),
           include: ['{apps,libs,tools}/*/tests/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...NOT_INTEGRATION, ...leftOut],
           globalSetup: './libs/testing/src/global-setup.ts',

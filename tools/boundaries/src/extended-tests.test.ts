@@ -50,7 +50,8 @@ describe('the tests that `npm test` shortens', () => {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
     const nightly = read('.github/workflows/nightly.yml')
     const fuzz = read('tools/api-tests/tests/fuzz.test.ts')
-    for (const script of ['test:chaos', 'test:fuzz']) expect(nightly).toContain(`npm run ${script}"`)
+    for (const script of ['test:chaos', 'test:fuzz', 'test:properties'])
+      expect(nightly).toContain(`npm run ${script}"`)
     const variables = [...(scripts['test:fuzz'] ?? '').matchAll(/\b([A-Z_]+)=/g)].map(([, name]) => name)
     expect(variables).toEqual(['FUZZ_RUNS', 'FUZZ_REPORT'])
     for (const name of variables) expect(fuzz).toContain(`process.env.${name}`)
