@@ -165,11 +165,24 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
   })
 
   it('refuses other clients', async () => {
+    let said = ''
+    const output = await container.logs()
+    output.on('data', (data) => {
+      said += data
+    })
     const wrong = createKafkaEventBus(
-      optionsFor({ KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_PASSWORD: 'wrong' }),
+      {
+        ...optionsFor({ KAFKA_SASL_MECHANISM: 'scram-sha-512', KAFKA_SASL_PASSWORD: 'wrong' }),
+        // It tries again until then.
+        publishDeadlineMs: 3_000,
+      },
       { log: createMemoryLog(), classifyError: classifyStoreError },
     )
-    await expect(wrong.publish(ingestRecords, [{ key: 'key', value: anIngestRecord() }])).rejects.toThrow()
+    await eventually('Kafka says that the password is wrong', async () => {
+      await expect(wrong.publish(ingestRecords, [{ key: 'key', value: anIngestRecord() }])).rejects.toThrow()
+      return /Failed authentication .*invalid credentials with SASL mechanism SCRAM-SHA-512/.test(said)
+    })
+    output.destroy()
     await wrong.close()
   })
 })
