@@ -11,7 +11,9 @@ import { examples } from './openapi/examples.ts'
 import { type Call, startWorld, type World } from './openapi/world.ts'
 
 /** Requests for each operation: a few in every test run, all with `npm run test:fuzz`. */
-const RUNS = Number(process.env.FUZZ_RUNS || extent(10, 100))
+const RUNS = Number(process.env.FUZZ_RUNS || extent(4, 100))
+/** After its invalid requests, a valid one is sent to one operation in so many. */
+const VALID_ONE_IN = extent(3, 1)
 /** `npm run test:chaos` sends as many to public operations, and a part to those of a project. */
 const runsOf = ({ path }: Operation): number =>
   path.startsWith('/api/projects/') ? RUNS : extent(RUNS, Math.max(RUNS, 10_000))
@@ -90,6 +92,7 @@ describe.skipIf(!services)(`invalid requests (FUZZ_SEED=${SEED})`, () => {
         process.stdout.write(
           `fuzz: ${operation.id} ${sent} ${JSON.stringify(Object.fromEntries(statuses))}\n`,
         )
+      if (operations.indexOf(operation) % VALID_ONE_IN !== 0) return
       const { status } = await world.call(operation, await goodCall(operation))
       expect(status).toBeLessThan(400)
     })

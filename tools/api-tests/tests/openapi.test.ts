@@ -43,6 +43,10 @@ const TOO_LONG = Buffer.from(JSON.stringify({ long: 'x'.repeat(11 * 1024 * 1024)
  */
 const REFUSED_ONE_IN = extent(10, 1)
 
+/** One operation in so many is asked what a test asks of all operations alike, and all with `npm run test:chaos`. */
+const ASKED_ONE_IN = extent(4, 1)
+const some = <T>(all: readonly T[]): T[] => all.filter((_, index) => index % ASKED_ONE_IN === 0)
+
 /** An empty value of a known query parameter, which no parameter allows. */
 const emptyParameter = (schema: object): Record<string, string> => {
   const [name = ''] = Object.keys((schema as { properties?: object }).properties ?? {})
@@ -149,7 +153,7 @@ describe.skipIf(!services)('every documented response occurs, and no other', () 
   const shown = operations.filter(
     ({ id }) => (requestExamples[id] ?? queryExamples[id]) !== undefined && !NAMES_WHAT_IS_OWN.includes(id),
   )
-  it.each(shown)('$id accepts the example in the document', async (operation) => {
+  it.each(some(shown))('$id accepts the example in the document', async (operation) => {
     const { id } = operation
     const good = await examples.get(id)?.good(world)
     const call = { ...good, body: requestExamples[id], query: { ...good?.query, ...queryExamples[id] } }
@@ -158,8 +162,8 @@ describe.skipIf(!services)('every documented response occurs, and no other', () 
   })
 
   it('answers 503 for each operation without the database', async () => {
-    const affected = operations.filter(
-      (operation) => 503 in answersOf(operation) && !examples.get(operation.id)?.goesOn,
+    const affected = some(
+      operations.filter((operation) => 503 in answersOf(operation) && !examples.get(operation.id)?.goesOn),
     )
     // In sequence, because concurrent requests would exceed the deadline on a slow machine.
     const calls: { operation: Operation; call: Call }[] = []
@@ -185,7 +189,7 @@ describe.skipIf(!services)('with the lowest limits', () => {
   })
   afterAll(() => world?.stop())
 
-  it.each(operations.filter(({ limited }) => limited))('$id answers 429', async (operation) => {
+  it.each(some(operations.filter(({ limited }) => limited)))('$id answers 429', async (operation) => {
     const example = examples.get(operation.id)
     if (!example) throw new Error(`${operation.id} has no example`)
     const [way] = waysTo(429, example)
