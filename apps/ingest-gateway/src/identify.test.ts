@@ -10,6 +10,7 @@ import { describe, expect, it } from 'vitest'
 import { type Claim, createIdentify, verifyUser } from './identify.ts'
 
 const PROJECT_ID = '01900000-0000-7000-8000-000000000001'
+const NOW = Date.parse('2026-11-21T04:00:00Z')
 const AWAY = Object.assign(new Error('no database'), { code: 'ECONNREFUSED' })
 const SENDER = { projectId: PROJECT_ID, keyKind: 'sec' } as const
 const request = { visitorId: 'v', userId: 'u', userHash: null, traits: { plan: 'free', ssn: '1' } }
@@ -39,7 +40,7 @@ const setUp = ({
   const projectConfigs = { get: async () => config } as unknown as ProjectConfigs
   const marks = createMemoryMarks()
   const personChanges = createPersonChanges(marks)
-  const clock = () => Date.parse('2026-11-21T04:00:00Z')
+  const clock = () => NOW
   const deps = { db, queue, projectConfigs, personChanges, clock, ...(steadyClock && { steadyClock }) }
   return { queued, marks, ...createIdentify(deps) }
 }
@@ -122,11 +123,16 @@ describe('changes of people without PostgreSQL', () => {
     ...more,
   })
   it.each([
-    ['2020-01-01T00:00:00+01:00', '2019-12-31T23:00:00.000Z'],
-    ['2100-01-01T00:00:00Z', undefined],
-  ])('carry the time when they happened, %s, unless it is after their receipt', async (happenedAt, kept) => {
+    ['2020-01-01T00:00:00+01:00', null, '2019-12-31T23:00:00.000Z'],
+    ['2100-01-01T00:00:00Z', null, undefined],
+    ['yesterday', null, undefined],
+    // By a clock that is years behind, or ahead.
+    ['2020-01-01T00:00:00Z', '2020-01-01T00:01:00Z', new Date(NOW - 60_000).toISOString()],
+    ['2020-01-01T00:00:00Z', '2020-01-01T00:00:00Z', undefined],
+    ['2100-01-01T00:00:00Z', '2100-01-01T01:00:00Z', new Date(NOW - 3_600_000).toISOString()],
+  ])('happened at %s, when %s was the time at their sender', async (happenedAt, sentAt, kept) => {
     const { changePeople, queued } = setUp()
-    await changePeople(SENDER, [link(1, { happenedAt })], refuseNone)
+    await changePeople(SENDER, [link(1, { happenedAt, sentAt })], refuseNone)
     expect(queued.map(({ value }) => (value as { happenedAt?: string }).happenedAt)).toEqual([kept])
   })
 

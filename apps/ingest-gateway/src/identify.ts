@@ -1,10 +1,10 @@
 import type { ApiKeyKind } from '@waymark/contracts/api-key'
 import { AppError, storeUnavailable } from '@waymark/contracts/app-error'
-import { readClientTime } from '@waymark/contracts/client-time'
 import type { IdentifyResult, ProfileResult } from '@waymark/contracts/http/identify'
 import type { IdentifyRecord } from '@waymark/contracts/records/ingest-record'
 import { ingestRecords } from '@waymark/contracts/topics'
 import { type Database, isTransient } from '@waymark/database'
+import { correctedTime } from '@waymark/domain/enrichment'
 import { requireOngoingWork } from '@waymark/domain/fairness'
 import { type CheckedTraits, checkTraits, type IdentityKind, isUserHash } from '@waymark/domain/identity'
 import { partitionKeyOf } from '@waymark/domain/ingestion'
@@ -34,8 +34,9 @@ export type ProfileWrite = SentTraits & { kind: IdentityKind; value: string }
 export type Change = SentTraits & {
   visitorId: string | null
   userId: string | null
-  /** When it happened, RFC 3339, if it is of the past. */
+  /** When it happened, and when it was sent, both by the clock of the client. Default: at its receipt. */
   happenedAt?: string
+  sentAt?: string | null
 }
 
 /** The project and kind of the request's API key. */
@@ -98,12 +99,12 @@ export const createIdentify = ({
   /** Undefined for a change that is refused as a whole, which `refuse` receives. */
   const toPersonChange = async (
     sender: Sender,
-    { visitorId, userId, happenedAt, ...sent }: Change,
+    { visitorId, userId, happenedAt, sentAt, ...sent }: Change,
     refuse: (error: AppError) => void,
   ): Promise<PersonChange | undefined> => {
     try {
       const { traits, verified } = await check(sender, userId, sent)
-      const about = { projectId: sender.projectId, visitorId, userId, ...timesOf(happenedAt) }
+      const about = { projectId: sender.projectId, visitorId, userId, ...timesOf(happenedAt, sentAt) }
       return { id: uuidv7(), ...about, traits, verified, mustFit: true }
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== 'forbidden') throw error
@@ -115,11 +116,16 @@ export const createIdentify = ({
   const receivedNow = () => new Date(clock()).toISOString()
 
   /** A clock that is ahead must not make a change outlast later ones. */
-  const timesOf = (happenedAt: string | undefined): { receivedAt: string; happenedAt?: string } => {
-    const receivedAt = receivedNow()
-    const time = happenedAt === undefined ? undefined : readClientTime(happenedAt)
-    if (time === undefined || time >= Date.parse(receivedAt)) return { receivedAt }
-    return { receivedAt, happenedAt: new Date(time).toISOString() }
+  const timesOf = (
+    happenedAt: string | null = null,
+    sentAt: string | null = null,
+  ): { receivedAt: string; happenedAt?: string } => {
+    const receivedAtMs = clock()
+    const time = correctedTime(happenedAt, sentAt, receivedAtMs)
+    return {
+      receivedAt: new Date(receivedAtMs).toISOString(),
+      ...(time < receivedAtMs && { happenedAt: new Date(time).toISOString() }),
+    }
   }
 
   /** @throws AppError store_unavailable when the queue does not take them either */

@@ -239,6 +239,9 @@ export const describeSegment = (start: () => Promise<Constellation>): void => {
     expect((await profileOf('visitorId', anonymousId))?.id).toBe(profile?.id)
     expect(await stored(after.messageId)).toMatchObject({ profileId: profile?.id })
     expect(await find('events', `eventId=${identify.messageId}`)).toEqual([])
+    const old = { ...identify, timestamp: '2020-01-01T00:00:00Z', traits: { plan: 'free', since: 2020 } }
+    await accepted('/v1/batch', { batch: [old], sentAt: new Date().toISOString() })
+    expect(await profileOf('userId', userId)).toMatchObject({ traits: { ...traits, since: 2020 } })
   })
 
   it('stores an event identify if the project enables it, without denied traits', async () => {

@@ -72,7 +72,9 @@ export const createCollectMessages =
     }
 
     const wanted = collected.flatMap((message) =>
-      message.personChange ? [{ message, change: personOf(message.personChange) }] : [],
+      message.personChange
+        ? [{ message, change: personOf(message.personChange, request.isHistory ? null : message.sentAt) }]
+        : [],
     )
     const { allowed, error: overLimit } = await options.limitPeople(wanted.map(({ change }) => change))
     const changing = wanted.filter((_one, index) => allowed[index])
@@ -118,12 +120,15 @@ export const createCollectMessages =
   }
 
 /** A message that does not link is about the user, if it names both. */
-const personOf = ({ visitorId, links, happenedAt, ...about }: MessagePersonChange): Change => ({
+const personOf = (
+  { visitorId, links, happenedAt, ...about }: MessagePersonChange,
+  sentAt: string | null,
+): Change => ({
   visitorId: links || about.userId === null ? visitorId : null,
   userId: about.userId,
   traits: about.traits,
   userHash: about.userId === null ? null : about.userHash,
-  ...(happenedAt !== undefined && { happenedAt }),
+  ...(happenedAt !== undefined && { happenedAt, sentAt }),
 })
 
 /** Collects what is quarantined of a request. */

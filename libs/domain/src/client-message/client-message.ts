@@ -12,7 +12,7 @@ export type MessagePersonChange = {
   links: boolean
   traits: JsonObject
   userHash: string | null
-  /** When it happened, RFC 3339, for a message of the past. */
+  /** When it happened by the clock of the client, RFC 3339 if the client sent that. */
   happenedAt?: string
 }
 

@@ -22,7 +22,7 @@ export const timeOf = (clientTimestamp: string, sentAt: string | null, receivedA
   return { time }
 }
 
-/** The time of an event without warnings. */
+/** The time of an event or of a change of a person, without warnings. */
 export const correctedTime = (
   clientTimestamp: string | null,
   sentAt: string | null,

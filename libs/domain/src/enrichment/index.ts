@@ -1,3 +1,4 @@
+export { correctedTime } from './corrected-time.ts'
 export { enrichEvent } from './enrich-event.ts'
 export { clientNetworkOf, normalisedIp, storableIp, truncateIp } from './ip-address.ts'
 export { clickParameters, urlHostOf } from './page.ts'

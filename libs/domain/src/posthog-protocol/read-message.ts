@@ -70,8 +70,7 @@ export const readPostHogMessage = (raw: unknown, index: number, request: PostHog
   if (refusal) return [{ ...nothing, problems: [refusal] }]
 
   const time = timeIn(message, request.receivedAt)
-  const past = request.isHistory && time !== undefined ? { happenedAt: time } : {}
-  const change = changeOf(parts, past)
+  const change = changeOf(parts, time === undefined ? {} : { happenedAt: time })
   if (isRefusal(change)) return [{ ...nothing, problems: [change] }]
   const { personChange, problems } = change
   const first: ClientMessage = {
@@ -235,12 +234,12 @@ const traitsIn = (message: JsonObject, properties: JsonObject, field: '$set' | '
 }
 
 type Change = { personChange: MessagePersonChange | undefined; problems: ValidationItem[] }
-type Past = Pick<MessagePersonChange, 'happenedAt'>
+type Time = Pick<MessagePersonChange, 'happenedAt'>
 
 /** The change of the person in a message, or why it cannot be one. */
-const changeOf = (parts: Parts, past: Past): Change | ValidationItem => {
+const changeOf = (parts: Parts, time: Time): Change | ValidationItem => {
   const { message, properties, ids } = parts
-  if (MERGES.includes(message.event)) return mergeOf(parts, past)
+  if (MERGES.includes(message.event)) return mergeOf(parts, time)
   const set = setIn(parts)
   const isIdentify = message.event === '$identify'
   const visitorId = isIdentify ? idIn(properties, '$anon_distinct_id') : undefined
@@ -248,17 +247,17 @@ const changeOf = (parts: Parts, past: Past): Change | ValidationItem => {
   if (!links && Object.keys(set).length === 0) return { personChange: undefined, problems: [] }
   const { traits, problems } = fittingTraits(set, MAX_TRAITS_DEPTH)
   const person = links ? { visitorId, userId: ids.userId } : ids
-  const change = personChangeOf(person, { links, traits, userHash: null, ...past })
+  const change = personChangeOf(person, { links, traits, userHash: null, ...time })
   return isRefusal(change) ? change : { personChange: change, problems }
 }
 
 /** `alias` names the user, and `distinct_id` the visitor who turned out to be that user. */
-const mergeOf = ({ message, properties }: Parts, past: Past): Change | ValidationItem => {
+const mergeOf = ({ message, properties }: Parts, time: Time): Change | ValidationItem => {
   const visitorId = idIn(message, 'distinct_id') ?? idIn(properties, 'distinct_id')
   const userId = idIn(properties, 'alias')
   if (userId === undefined) return structural('properties.alias', 'is missing')
   if (visitorId === userId) return structural('properties.alias', 'is the same as distinct_id')
-  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash: null, ...past })
+  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash: null, ...time })
   return isRefusal(change) ? change : { personChange: change, problems: [] }
 }
 

@@ -92,8 +92,8 @@ type Parts = {
   visitorId: unknown
   userId: unknown
   userHash: string | null
-  /** When a message of the past happened. */
-  past: Pick<MessagePersonChange, 'happenedAt'>
+  /** When the message happened, if it says so. */
+  time: Pick<MessagePersonChange, 'happenedAt'>
 }
 
 const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
@@ -109,7 +109,7 @@ const partsOf = (message: JsonObject, request: SegmentRequest): Parts => {
     visitorId,
     userId,
     userHash: textIn(context.userHash),
-    past: request.isHistory && clientTimestamp !== undefined ? { happenedAt: clientTimestamp } : {},
+    time: clientTimestamp === undefined ? {} : { happenedAt: clientTimestamp },
     envelope: {
       ...(eventId !== undefined && { eventId }),
       ...(visitorId !== undefined && { visitorId }),
@@ -259,7 +259,7 @@ const inWords = ({ field, rule, message }: SchemaProblem): Pick<ValidationItem, 
 const isRefusal = (change: MessagePersonChange | ValidationItem): change is ValidationItem => 'rule' in change
 
 const readIdentify = (parts: Parts, settings: Settings): Read => {
-  const { visitorId, userId, userHash, past, message, context } = parts
+  const { visitorId, userId, userHash, time, message, context } = parts
   if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
   if (isGiven(message.traits) && !isObject(message.traits))
     return refused(structural('traits', 'must be an object'))
@@ -267,7 +267,7 @@ const readIdentify = (parts: Parts, settings: Settings): Read => {
   const sent = withIntegersAsText(objectIn(message.traits ?? context.traits))
   const { traits, problems } = fittingTraits(sent, MAX_TRAITS_DEPTH)
   const links = visitorId !== undefined && userId !== undefined
-  const change = personChangeOf(idsOf(parts), { links, traits, userHash, ...past })
+  const change = personChangeOf(idsOf(parts), { links, traits, userHash, ...time })
   if (isRefusal(change)) return refused(change)
   const event = settings.identifyEvents
     ? eventOf(parts, 'identify', { traits: checkTraits(sent, settings).traits })
@@ -281,12 +281,12 @@ const idsOf = ({ visitorId, userId }: Pick<Parts, 'visitorId' | 'userId'>) => ({
 })
 
 const readAlias = (parts: Parts): Read => {
-  const { userId, userHash, past, message } = parts
+  const { userId, userHash, time, message } = parts
   const visitorId = idIn(message, 'previousId')
   if (visitorId === undefined) return refused(structural('previousId', 'is missing'))
   if (userId === undefined) return refused(structural('userId', 'is missing'))
   if (visitorId === userId) return refused(structural('previousId', 'is the same as userId'))
-  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash, ...past })
+  const change = personChangeOf({ visitorId, userId }, { links: true, traits: {}, userHash, ...time })
   if (!isRefusal(change)) return { personChange: change, event: undefined, problems: [] }
   return refused({ ...change, field: change.field === 'anonymousId' ? 'previousId' : change.field })
 }
@@ -294,7 +294,7 @@ const readAlias = (parts: Parts): Read => {
 const GROUP_TRAIT = 'groups.'
 
 const readGroup = (parts: Parts, settings: Settings): Read => {
-  const { visitorId, userId, userHash, past, message } = parts
+  const { visitorId, userId, userHash, time, message } = parts
   if (visitorId === undefined && userId === undefined) return refused(NO_PERSON)
   const groupId = idIn(message, 'groupId')
   if (typeof groupId !== 'string' || !isGroupId(groupId))
@@ -313,7 +313,7 @@ const readGroup = (parts: Parts, settings: Settings): Read => {
     problems.push(
       structural('groupId', 'is too long for a trait; the person gets none, and the event has it'),
     )
-  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash, ...past })
+  const change = personChangeOf(idsOf(parts), { links: false, traits, userHash, ...time })
   if (isRefusal(change)) return refused(change)
   return { personChange: change, event: eventOf(parts, 'group', { groupId, traits: ofGroup }), problems }
 }
