@@ -24,13 +24,15 @@ export const CHAOS_TESTS = [
 /** Tests that `npm test` runs with few cases, rounds or kills, and `npm run test:chaos` with many (`extent`). */
 export const EXTENDED_TESTS = [
   'libs/domain/src/experiment/guard.test.ts',
+  'tools/chaos/tests/promises.test.ts',
   'tools/api-tests/tests/{openapi,fuzz,foreign-ids}.test.ts',
   'tools/end-to-end/tests/{standalone,distributed}.test.ts',
   'apps/console/tests/console-pages.test.ts',
   'apps/decision-service/tests/exposures.test.ts',
   'apps/{email-consumer,webhook-dispatcher}/tests/power-cut.test.ts',
   'apps/webhook-dispatcher/tests/receivers.test.ts',
-  'apps/management-api/tests/coupons.test.ts',
+  'apps/management-api/tests/{coupons,link-domains}.test.ts',
+  'apps/link-redirector/tests/link-domains.test.ts',
   'apps/webhook-dispatcher/tests/send-deliveries.test.ts',
   'libs/contracts/src/problem-message.test.ts',
   'libs/domain/src/decision/bucket.test.ts',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { LinkDomainView } from '@waymark/contracts/http/link-domains'
 import type { LinkView } from '@waymark/contracts/http/links'
 import { generateCode } from '@waymark/domain/link'
-import { services } from '@waymark/testing'
+import { extent, services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Browser, type Management, startManagement } from './start-management.ts'
 
@@ -254,10 +254,12 @@ describe.skipIf(!services)('the link domains of a project', () => {
     expect(patched).toMatchObject({ domain: one.host, expiredUrl: 'https://shop.example/over' })
   })
 
-  it('hold 10,000 links on 100 domains, each code on its own domain', async () => {
+  const domainCount = extent(10, 100)
+  it(`hold 100 links on each of ${domainCount} domains, each code on its own domain`, async () => {
     const owner = theirs
     const added: LinkDomainView[] = []
-    for (let n = 0; n < 100; n += 1) added.push(await addVerified(owner, `d${n}.${randomUUID()}.example`))
+    for (let n = 0; n < domainCount; n += 1)
+      added.push(await addVerified(owner, `d${n}.${randomUUID()}.example`))
     for (let part = 0; part < 10; part += 1) {
       const links = added.flatMap(({ id, host }) =>
         Array.from({ length: 10 }, (_, n) => ({
@@ -267,7 +269,7 @@ describe.skipIf(!services)('the link domains of a project', () => {
         })),
       )
       const { body } = await send<{ created: number }>(owner, 'POST', 'links/bulk', { links })
-      expect(body.created).toBe(1_000)
+      expect(body.created).toBe(links.length)
     }
     const { rows } = await management.db.pool.query<{ links: string; domains: string; wrong: string }>(
       `SELECT count(*) AS links, count(DISTINCT domain_id) AS domains,
@@ -275,7 +277,7 @@ describe.skipIf(!services)('the link domains of a project', () => {
        FROM link.links l JOIN link.domains d ON d.id = l.domain_id WHERE l.project_id = $1`,
       [owner.projectId],
     )
-    expect(rows).toEqual([{ links: '10000', domains: '100', wrong: '0' }])
+    expect(rows).toEqual([{ links: `${100 * domainCount}`, domains: `${domainCount}`, wrong: '0' }])
   })
 
   it('are at most 200 in a project', async () => {

@@ -32,7 +32,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
       await migrateClickHouse(options)
       return openClickHouseStore(options)
     },
-    { runs: extent(5, 20) },
+    { runs: extent(3, 20) },
   )
 
   const openEmpty = async () => {

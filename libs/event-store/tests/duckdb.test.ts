@@ -71,7 +71,7 @@ const EVERYTHING = {
 }
 
 describe('analytics in DuckDB', () => {
-  describeEventStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: extent(15, 60) })
+  describeEventStore(() => openDuckDBStore({ path: ':memory:', ...LIMITS }), { runs: extent(8, 60) })
 
   it('keeps events when it is closed and opened again', async () => {
     const path = join(await folder(), 'analytics.duckdb')
