@@ -128,18 +128,14 @@ describe('a receiver of the documentation', () => {
 
   if (!BUILDS) return
 
-  it.skipIf(!hasGo)(
-    'in Go verifies what the dispatcher sends',
-    async () => {
-      const folder = await mkdtemp(path.join(tmpdir(), 'waymark-receiver-'))
-      cleanUps.push(() => rm(folder, { recursive: true, force: true }))
-      await cp(path.join(import.meta.dirname, 'go'), folder, { recursive: true })
-      await writeFile(path.join(folder, 'main.go'), await documented('go'))
-      await runCommand('go', ['build', '-o', 'receiver', '.'], { cwd: folder, env: { CGO_ENABLED: '0' } })
-      await expectVerification(await start(path.join(folder, 'receiver'), []))
-    },
-    120_000,
-  )
+  it.skipIf(!hasGo)('in Go verifies what the dispatcher sends', async () => {
+    const folder = await mkdtemp(path.join(tmpdir(), 'waymark-receiver-'))
+    cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+    await cp(path.join(import.meta.dirname, 'go'), folder, { recursive: true })
+    await writeFile(path.join(folder, 'main.go'), await documented('go'))
+    await runCommand('go', ['build', '-o', 'receiver', '.'], { cwd: folder, env: { CGO_ENABLED: '0' } })
+    await expectVerification(await start(path.join(folder, 'receiver'), []))
+  })
 
   it.skipIf(!hasPython)('in Python verifies what the dispatcher sends', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'waymark-receiver-'))

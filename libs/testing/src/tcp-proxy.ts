@@ -1,6 +1,7 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
 
 /** A proxy that can interrupt the connections to a server; `port` stays the same. */
 export type TcpProxy = {
@@ -77,10 +78,11 @@ export const startTcpProxy = async (url: string): Promise<TcpProxy> => {
       }
     })
 
+  // While it is cut, no outgoing connection may take its port.
+  const ownPort = await freePort()
   let server = open()
-  server.listen(0)
+  server.listen(ownPort)
   await once(server, 'listening')
-  const { port: ownPort } = server.address() as AddressInfo
 
   const cut = async (): Promise<void> => {
     if (!server.listening) return

@@ -9,7 +9,6 @@ export type Seen = { url: string; key: string | undefined; events: { eventId: st
 
 export type FakeWaymark = {
   url: string
-  port: number
   seen: Seen[]
   /** Every accepted event by its id; a duplicate counts once. */
   stored: Map<string, unknown>
@@ -48,7 +47,7 @@ export const startFakeWaymark = async (
   await once(server, 'listening')
   const address = server.address()
   const actual = typeof address === 'object' && address ? address.port : port
-  return { url: `http://127.0.0.1:${actual}`, port: actual, seen, stored, close: () => closeServer(server) }
+  return { url: `http://127.0.0.1:${actual}`, seen, stored, close: () => closeServer(server) }
 }
 
 /** The asynchronous response when a whole batch is accepted. */

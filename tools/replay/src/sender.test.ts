@@ -1,3 +1,4 @@
+import { freePort } from '@waymark/testing/unit'
 import { afterEach, describe, expect, test } from 'vitest'
 import { accepted, type FakeWaymark, startFakeWaymark } from './fake-waymark.ts'
 import {
@@ -268,16 +269,21 @@ describe('retries', () => {
 
   test('until the server is available again on the same port', async () => {
     const half = Promise.withResolvers<void>()
-    const first = await start((_, turn) => {
-      if (turn <= 5) return 'accept'
-      half.resolve()
-      return undefined
-    })
+    // A port that nothing else takes while the server is away.
+    const port = await freePort()
+    const first = await start(
+      (_, turn) => {
+        if (turn <= 5) return 'accept'
+        half.resolve()
+        return undefined
+      },
+      { port },
+    )
     const back = Promise.withResolvers<void>()
     const sending = send(first, 1_000, { sleep: () => back.promise })
     await half.promise
     await first.close()
-    const second = await start(undefined, { port: first.port, stored: first.stored })
+    const second = await start(undefined, { port, stored: first.stored })
     back.resolve()
     expect(await sending).toEqual({ sent: 1_000, accepted: 1_000, failed: 0 })
     expect(second.stored.size).toBe(1_000)
@@ -307,14 +313,13 @@ describe('retries', () => {
   })
 
   test('a server that has not started yet, without a limit', async () => {
-    const probe = await start()
-    await probe.close()
+    const port = await freePort()
     let attempts = 0
     let server: FakeWaymark | undefined
-    const totals = await send(probe, 100, {
+    const totals = await send({ url: `http://127.0.0.1:${port}` }, 100, {
       sleep: async () => {
         attempts += 1
-        if (attempts === 20) server = await start(undefined, { port: probe.port })
+        if (attempts === 20) server = await start(undefined, { port })
       },
     })
     expect(totals.accepted).toBe(100)
