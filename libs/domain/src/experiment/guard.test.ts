@@ -109,7 +109,7 @@ beforeEach(() => {
 })
 const DAYS = 14
 const LOOKS_PER_DAY = 288
-const RAMPS = IS_WHOLE ? 2_000 : 250
+const RAMPS = IS_WHOLE ? 2_000 : 100
 /** The steps of a ramp: the day on which each begins, and the part of people with the variant. */
 const STEPS = [
   { day: 0, part: 0.05 },
