@@ -98,17 +98,7 @@ export const setTheme = (page: Page, theme: 'light' | 'dark'): Promise<void> =>
 
 type AxeRun = { violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }
 const WCAG = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']
-/** The rules whose result depends on colors or on the size of the window. */
-const APPEARANCE_RULES = [
-  'color-contrast',
-  'link-in-text-block',
-  'scrollable-region-focusable',
-  'target-size',
-]
-
 export type AxeScope = {
-  /** `appearance` for a page that was checked already and has other colors or another size since. */
-  only?: 'appearance'
   /** A selector of the part to check. Default: the document. */
   within?: string
   /** A selector of what is not checked. */
@@ -120,11 +110,11 @@ export type AxeScope = {
 /** Fails when axe finds a violation of WCAG 2.2 AA on the page. */
 export const expectAccessible = async (
   page: Page,
-  { only, within = 'html', without, rows = Infinity }: AxeScope = {},
+  { within = 'html', without, rows = Infinity }: AxeScope = {},
 ): Promise<void> => {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(AXE)
   const options = {
-    runOnly: only ? APPEARANCE_RULES : WCAG,
+    runOnly: WCAG,
     resultTypes: ['violations'],
     preload: false,
   }

@@ -68,6 +68,7 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
   beforeAll(async () => {
     waymark = await startStandalone()
     ;({ baseUrl, browser, page, failures, project } = await openConsole(waymark, {
+      reducedMotion: 'reduce',
       timezoneId: 'UTC',
       locale: 'en-GB',
     }))

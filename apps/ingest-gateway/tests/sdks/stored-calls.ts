@@ -2,7 +2,7 @@ import { type Constellation, eventually, extent } from '@waymark/testing'
 import { expect } from 'vitest'
 
 /** Calls of each kind. */
-export const CALLS = extent(100, 1_000)
+export const CALLS = extent(40, 1_000)
 
 /** The content of a call: the run, and the number of the call in it. */
 type Numbered = { run?: string; n?: number; traits?: { run?: string; n?: number } }
