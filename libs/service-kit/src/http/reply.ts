@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { AppError } from '@waymark/contracts/app-error'
@@ -38,7 +38,20 @@ const FOR_PROGRAMS = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-const setSecurityHeaders = helmet()
+/** The headers that helmet sets. They are the same for all answers, so it is asked once: see ADR 31. */
+const securityHeaders = (): ReplyHeaders => {
+  const headers: ReplyHeaders = {}
+  const response = {
+    setHeader: (name: string, value: string) => {
+      headers[name] = value
+    },
+    removeHeader: () => {},
+  }
+  helmet()({} as IncomingMessage, response as unknown as ServerResponse, () => {})
+  return headers
+}
+
+const FOR_BROWSERS = securityHeaders()
 
 /**
  * Sends a reply, unless the request is already answered.
@@ -53,11 +66,11 @@ export const sendReply = async (
 ): Promise<void> => {
   if (response.headersSent) return
   const isForPrograms = endpoint?.forPrograms === true && !shown
-  const { replyHeaders } = request
-  const headers: ReplyHeaders = isForPrograms
-    ? { ...FOR_PROGRAMS, ...replyHeaders, ...own }
-    : { ...replyHeaders, ...own }
-  if (!isForPrograms) await secure(request, response)
+  const headers: ReplyHeaders = {
+    ...(isForPrograms ? FOR_PROGRAMS : FOR_BROWSERS),
+    ...request.replyHeaders,
+    ...own,
+  }
   if (file !== undefined) return sendFile(response, headers, file)
   if (stream !== undefined) {
     headers['Content-Type'] = type ?? JSON_TYPE
@@ -81,11 +94,6 @@ export const sendReply = async (
   // Waking a client costs more than the write itself, and the writes of one turn wake it once. See ADR 31.
   atEndOfTurn(() => response.end(content))
 }
-
-const secure = ({ message }: HttpRequest, response: Response): Promise<void> =>
-  new Promise((resolve, reject) => {
-    setSecurityHeaders(message, response, (error) => (error === undefined ? resolve() : reject(error)))
-  })
 
 const setHeaders = (response: Response, headers: ReplyHeaders): void => {
   // Not `response.set`, which would add a charset to some types.
