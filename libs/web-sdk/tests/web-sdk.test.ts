@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { buffer } from 'node:stream/consumers'
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { type Constellation, eventually, startStandalone, withinOneDay } from '@waymark/testing'
 import { CHROMIUM, launchChromium } from '@waymark/testing/chromium'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -414,19 +415,20 @@ describe.skipIf(!CHROMIUM)('the script in a page', { timeout: 300_000 }, () => {
 
   it('without cookies stores nothing, and the visitor of a day has no profile', async () => {
     attributes = 'data-cookieless'
-    const pages = [await open('/one'), await open('/two')]
-    await track(pages[0] as Page, 'cookieless_step')
-    await eventually(
-      'it is stored',
-      async () => (await eventsWhere('eventName=cookieless_step')).length === 1,
-    )
-    const [event] = await eventsWhere('eventName=cookieless_step')
-    expect(event).toMatchObject({
-      visitorId: expect.stringMatching(/^wm:day:[\w-]{22}$/),
-      sessionId: null,
-      profileId: null,
+    const pages = await withinOneDay(async () => {
+      const step = `cookieless_${randomUUID()}`
+      const opened = [await open('/one'), await open('/two')]
+      await track(opened[0] as Page, step)
+      await eventually('it is stored', async () => (await eventsWhere(`eventName=${step}`)).length === 1)
+      const [event] = await eventsWhere(`eventName=${step}`)
+      expect(event).toMatchObject({
+        visitorId: expect.stringMatching(/^wm:day:[\w-]{22}$/),
+        sessionId: null,
+        profileId: null,
+      })
+      await stored(event?.visitorId ?? '', 3)
+      return opened
     })
-    await stored(event?.visitorId ?? '', 3)
     for (const page of pages) expect(await page.evaluate('Object.keys(localStorage)')).toEqual([])
     expect(await context.cookies()).toEqual([])
   })
