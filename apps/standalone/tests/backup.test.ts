@@ -1,8 +1,15 @@
 import { execFileSync } from 'node:child_process'
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { type Constellation, createClient, eventually, freePort, startProcess } from '@waymark/testing'
+import {
+  type Constellation,
+  copyStandaloneDatabase,
+  createClient,
+  eventually,
+  freePort,
+  startProcess,
+} from '@waymark/testing'
 import { expect, it, onTestFinished } from 'vitest'
 
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
@@ -15,6 +22,8 @@ it('restored from a copy of its directory, has each event once when clients send
   onTestFinished(() => rm(root, { recursive: true, force: true }))
   await chmod(root, 0o755)
   const [dataDir, copy] = [path.join(root, 'data'), path.join(root, 'copy')]
+  await mkdir(dataDir)
+  await copyStandaloneDatabase(path.join(dataDir, 'postgres'))
   const port = await freePort()
   const start = async () => {
     const { child, stdout, output, ended, kill } = startProcess(process.execPath, [MAIN], {

@@ -2,11 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually, freePort, startProcess } from '@waymark/testing'
+import { eventually, extent, freePort, startProcess } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const ROOT = path.resolve(import.meta.dirname, '../../..')
-const SHELLS = ['sh', 'bash', 'zsh'].filter((shell) => spawnSync(shell, ['-c', ':']).status === 0)
+const SHELLS = extent(['sh'], ['sh', 'bash', 'zsh']).filter(
+  (shell) => spawnSync(shell, ['-c', ':']).status === 0,
+)
 // A block that needs more than `npm start` has a comment that says so.
 const BLOCK = /(<!-- Not run by the README test: ([^>]*) -->\n)?^```sh\n(.*?)^```$/gms
 

@@ -3,12 +3,12 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { eventually, freePort, startProcess } from '@waymark/testing'
+import { copyStandaloneDatabase, eventually, freePort, startProcess } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 
 const MAIN = path.resolve(import.meta.dirname, '../src/main.ts')
 
-/** A first start creates a database, which takes a busy machine up to a minute. */
+/** A start takes a busy machine up to a minute. */
 const GREETS_WITHIN_MS = 150_000
 const greeted = ({ stdout }: { stdout: () => string }) =>
   eventually('it greets', () => stdout().includes('Waymark answers on'), GREETS_WITHIN_MS)
@@ -18,6 +18,7 @@ describe('the output of a start', () => {
   beforeAll(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'waymark-start-'))
     await chmod(dataDir, 0o755)
+    await copyStandaloneDatabase(path.join(dataDir, 'postgres'))
   })
   afterAll(() => rm(dataDir, { recursive: true, force: true }))
 
