@@ -80,6 +80,7 @@ export type World = {
   apiKey: string
   /** Its log lines so far. */
   said: ReturnType<typeof createMemoryLog>['lines']
+  db: Platform['db']
   projectId: string
   /** An existing project that this world's key does not belong to. */
   foreignProjectId: string
@@ -327,6 +328,7 @@ export const startWorld = async (limit: number): Promise<World> => {
     baseUrl: `http://localhost:${port}`,
     apiKey,
     said: log.lines,
+    db: platform.db,
     projectId,
     foreignProjectId: other.id,
     call,
