@@ -1,9 +1,10 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
 import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
-import { compileLogic, logicData, MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
+import { logicData, MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
 import type { SegmentLookup } from '../logic/meter-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
+import { compileCondition } from './condition.ts'
 import { sumOf } from './money.ts'
 
 /**
@@ -155,7 +156,5 @@ const personRefusalOf = (
   if (firstOrderOnly && shopper.hasOrdered) return 'not_first_order'
   if (condition === null) return undefined
   const data = logicData({ traits: shopper.traits }, shopper.segments)
-  return compileLogic(condition, { segments: true }).evaluate(data, work) === 'holds'
-    ? undefined
-    : 'condition_not_met'
+  return compileCondition(condition).evaluate(data, work) === 'holds' ? undefined : 'condition_not_met'
 }
