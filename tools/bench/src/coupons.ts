@@ -1,11 +1,12 @@
 import type { Database } from '@waymark/database'
 import { DEFAULT_ALPHABET } from '@waymark/domain/coupon'
+import { resolveProfiles } from '@waymark/pipeline'
 import { eventually } from '@waymark/testing/servers'
 import { v7 as uuidv7 } from 'uuid'
 import type { Benchmark, Contender, Figures } from './benchmark.ts'
 import { type HttpSide, startHttp } from './http-contender.ts'
 import { figuresOf, startMeasured } from './measured-process.ts'
-import { startPgbench } from './pgbench.ts'
+import { startPgbench, startPgbenchReads } from './pgbench.ts'
 import { startServers } from './servers.ts'
 
 const ENTRY = 'apps/coupon-service/src/main.ts'
@@ -118,5 +119,71 @@ export const redeemBenchmark: Benchmark = {
     const ours: Contender = await startHttp(side, options)
     const baseline = startPgbench(postgres, { clients: CLIENTS, projectId, poolId, codes })
     return { ours, baseline, dispose }
+  },
+}
+
+const PROMOTIONS = 50
+const LINES = 20
+const PERSON = 'ann'
+
+/** Every second one is for items that the cart has, every fifth for a person with a trait, some lack an amount. */
+const promotionOf = (projectId: string, n: number) => ({
+  id: uuidv7(),
+  projectId,
+  name: `Promotion ${n}`,
+  kind: 'automatic',
+  status: 'ready',
+  prefix: '',
+  alphabet: DEFAULT_ALPHABET,
+  length: 16,
+  size: 0,
+  discount:
+    n % 3 === 0
+      ? { type: 'amount', value: 100 + n, currency: 'EUR' }
+      : { type: 'percent', value: 1 + (n % 20) },
+  rules: {
+    ...(n % 2 === 0 && { includedCategories: [`category-${n % 10}`] }),
+    ...(n % 7 === 0 && { minimumAmount: 1_000_000 }),
+    ...(n % 5 === 0 && { condition: { in: [{ var: 'traits.plan' }, ['pro', `plan-${n}`]] } }),
+  },
+  budgetAmount: 1_000_000_000n,
+  budgetCurrency: 'EUR',
+  stackable: n % 4 !== 0,
+  priority: n,
+  count: { create: {} },
+})
+
+/**
+ * `POST /api/v1/promotions/qualify` with 50 automatic promotions and a cart of 20 lines, compared with pgbench reading the
+ * same rows.
+ */
+export const qualifyBenchmark: Benchmark = {
+  name: 'qualify',
+  unit: 'carts',
+  goal: 0.2,
+  prepare: async (options) => {
+    const { env, apiKey, projectId, db, postgres, dispose } = await startServers(options)
+    for (let n = 1; n <= PROMOTIONS; n++)
+      await db.prisma.couponPool.create({ data: promotionOf(projectId, n) })
+    const [profileId] = await resolveProfiles(db.pool, [{ projectId, visitorId: null, userId: PERSON }])
+    await db.pool.query('UPDATE ingest.profiles SET traits = $2 WHERE id = $1', [profileId, { plan: 'pro' }])
+    const items = Array.from({ length: LINES }, (_, n) => ({
+      sku: `sku-${n}`,
+      category: `category-${n % 10}`,
+      quantity: 1 + (n % 3),
+      unitAmount: 500 + 37 * n,
+    }))
+    const side: HttpSide = {
+      entry: ENTRY,
+      env,
+      path: '/api/v1/promotions/qualify',
+      headers: { 'X-API-Key': apiKey },
+      body: JSON.stringify({ userId: PERSON, currency: 'EUR', shippingAmount: 490, items }),
+    }
+    return {
+      ours: await startHttp(side, options),
+      baseline: startPgbenchReads(postgres, { clients: CLIENTS, projectId, userId: PERSON }),
+      dispose,
+    }
   },
 }

@@ -4,7 +4,7 @@ import { measureAnalytics } from './analytics.ts'
 import type { Options } from './benchmark.ts'
 import { type Comparison, compare } from './compare.ts'
 import { availableCores, pinLoad } from './cores.ts'
-import { generationBenchmark, redeemBenchmark } from './coupons.ts'
+import { generationBenchmark, qualifyBenchmark, redeemBenchmark } from './coupons.ts'
 import { decideBenchmark } from './decide.ts'
 import { measureDecideRate } from './decide-rate.ts'
 import { type FilledPostgres, startFilledPostgres } from './filled-postgres.ts'
@@ -26,6 +26,7 @@ const benchmarks = [
   decideBenchmark,
   ruleBenchmark,
   redeemBenchmark,
+  qualifyBenchmark,
   generationBenchmark,
   ...kafkaClientBenchmarks,
 ]

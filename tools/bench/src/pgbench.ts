@@ -30,24 +30,56 @@ UPDATE coupon.pool_counts SET redeemed = redeemed + 1 WHERE pool_id = '${poolId}
 COMMIT;
 `
 
-/** pgbench in the container of its server, redeeming distinct codes. */
-export const startPgbench = (
+/** Runs a script with pgbench in the container of its server, with variables of the round. */
+const pgbench = async (
   { container, database }: Servers['postgres'],
-  redemptions: Redemptions,
-): Contender => {
+  {
+    clients,
+    seconds,
+    text,
+    variables = '',
+    mode = 'simple',
+  }: { clients: number; seconds: number; text: string; variables?: string; mode?: 'simple' | 'prepared' },
+) => {
+  await container.copyContentToContainer([{ content: text, target: SCRIPT }])
+  const command = `pgbench -U postgres -n -M ${mode} -c ${clients} -j 1 -T ${seconds} ${variables} -f ${SCRIPT} ${database}`
+  const { output, exitCode } = await container.exec(['bash', '-c', command])
+  const perSecond = Number(/tps = ([\d.]+)/.exec(output)?.[1])
+  if (exitCode !== 0 || !(perSecond > 0)) throw new Error(`pgbench failed: ${output}`)
+  return { perSecond, cpuMicros: null, p99Ms: null, peakRssMb: null }
+}
+
+/** pgbench redeeming distinct codes. */
+export const startPgbench = (postgres: Servers['postgres'], redemptions: Redemptions): Contender => {
   const { clients, codes } = redemptions
   let rounds = 0
   return {
-    run: async (seconds) => {
-      await container.copyContentToContainer([{ content: script(redemptions), target: SCRIPT }])
+    run: (seconds) => {
       // Each round has its own codes, and within it each client.
       const base = Math.floor((codes / ROUNDS) * rounds++)
-      const command = `pgbench -U postgres -n -c ${clients} -j 1 -T ${seconds} -D i=0 -D base=${base} -f ${SCRIPT} ${database}`
-      const { output, exitCode } = await container.exec(['bash', '-c', command])
-      const perSecond = Number(/tps = ([\d.]+)/.exec(output)?.[1])
-      if (exitCode !== 0 || !(perSecond > 0)) throw new Error(`pgbench failed: ${output}`)
-      return { perSecond, cpuMicros: null, p99Ms: null, peakRssMb: null }
+      const variables = `-D i=0 -D base=${base}`
+      return pgbench(postgres, { clients, seconds, text: script(redemptions), variables })
     },
     stop: async () => {},
   }
 }
+
+/** What qualifying a cart reads of the automatic promotions of a project, and of the person. */
+const readScript = (projectId: string, userId: string): string => `
+SELECT p.id, p.name, p.kind, p.status, p.prefix, p.discount, p.starts_at, p.expires_at, p.per_profile_limit,
+    p.max_redemptions, n.redeemed, p.rules, p.stackable, p.priority, p.budget_amount, p.budget_currency, n.granted
+  FROM coupon.pools p JOIN coupon.pool_counts n ON n.pool_id = p.id
+  WHERE p.project_id = '${projectId}' AND p.kind = 'automatic' AND p.status = 'ready' ORDER BY p.id;
+SELECT p.traits FROM ingest.identities i JOIN ingest.profiles p ON p.id = i.profile_id
+  WHERE i.project_id = '${projectId}' AND i.kind = 'user' AND i.value = '${userId}';
+`
+
+/** pgbench reading the promotions of a project and a person. */
+export const startPgbenchReads = (
+  postgres: Servers['postgres'],
+  { clients, projectId, userId }: { clients: number; projectId: string; userId: string },
+): Contender => ({
+  run: (seconds) =>
+    pgbench(postgres, { clients, seconds, text: readScript(projectId, userId), mode: 'prepared' }),
+  stop: async () => {},
+})
