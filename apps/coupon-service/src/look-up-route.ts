@@ -11,10 +11,14 @@ type Deps = Pick<CorePlatform, 'apiKeys' | 'db' | 'clock'> & { missLimit: MissLi
 export const lookUpRoute = ({ apiKeys, db, clock, missLimit }: Deps): Route =>
   keyRoute(operation, { apiKeys }, async ({ apiKey, request: { ip, params } }) => {
     const code = normalizeCode(params.code ?? '')
+    const now = clock()
     const coupon = await missLimit.lookUp({ apiKey, ip, codes: 1 }, async () => {
-      const found = code === undefined ? undefined : await findCoupon(db.pool, apiKey.projectId, code)
+      const found =
+        code === undefined
+          ? undefined
+          : await findCoupon(db.pool, apiKey.projectId, code, { at: new Date(now) })
       return { found, misses: found ? 0 : 1 }
     })
     if (!coupon) throw new AppError('not_found', 'Not found')
-    return { body: viewCoupon(coupon, clock()) }
+    return { body: viewCoupon(coupon, now) }
   })

@@ -4,11 +4,11 @@ import { type Grant, type Missing, type Qualification, qualifyCart } from '@waym
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
+import type { CartContents, Computed } from './cart-request.ts'
 import { type Coupon, findCoupons, findReadyPromotions } from './redeemable-coupon-queries.ts'
 import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
 import { inSegments } from './shopper-segments.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
-import type { CartRequest } from './validate-cart.ts'
 
 /** A coupon or promotion that is considered for a cart. */
 type Candidate = { code: string; pool: Coupon['pool']; coupon: Coupon }
@@ -20,16 +20,21 @@ export const createQualifyCart =
     projectConfigs,
     clock,
   }: Pick<CorePlatform, 'db' | 'clock'> & { projectConfigs: ProjectConfigs }) =>
-  async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
+  async (
+    projectId: string,
+    { codes: texts, userId, visitorId, cart }: CartContents,
+    replacedId: string | null = null,
+  ) => {
+    const now = clock()
+    const seen = { at: new Date(now), replacedId }
     const [found, promotions, known] = await Promise.all([
-      findCoupons(db, projectId, normalizedCodes(texts)),
-      findReadyPromotions(db, projectId),
+      findCoupons(db, projectId, normalizedCodes(texts), seen),
+      findReadyPromotions(db, projectId, seen),
       findShopper(db, { projectId, userId, visitorId }),
     ])
-    const now = clock()
     const coupons = [...found, ...promotions]
     const shopper = await inSegments(db, projectConfigs, { projectId, shopper: known, coupons, now })
-    const person = await withCounts(db, coupons, shopper)
+    const person = await withCounts(db, coupons, shopper, seen)
     const codes = requestedCodes(texts, found, person, now)
     const candidates = [
       ...promotions.filter((promotion) => stateRefusalOf(promotion, person, now) === undefined),
@@ -42,7 +47,7 @@ export const createQualifyCart =
       const qualification = qualificationOf.get(promotion)
       return qualification ? [{ promotion, qualification }] : []
     })
-    return {
+    const answer = {
       best: viewBest(cart.items, best),
       promotions: considered.flatMap(({ promotion, qualification }) =>
         'grant' in qualification ? [{ ...viewTerms(promotion), ...viewGrant(qualification.grant) }] : [],
@@ -62,6 +67,8 @@ export const createQualifyCart =
           : [],
       ),
     }
+    const chosen = [...best].map(([{ coupon }, grant]) => ({ coupon, grant }))
+    return { answer, chosen } satisfies Computed<typeof answer>
   }
 
 const viewTerms = ({ pool: { id, name, discount, stackable, priority } }: Coupon) => ({

@@ -8,6 +8,8 @@ import { findShopper, resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
 import { discountWanted, needsShopper, refusedOf, type Wanted } from './cart-outcome.ts'
+import { createRemoveEndedHolds } from './hold-cart.ts'
+import { returnToProject, takeHold } from './hold-queries.ts'
 import {
   type Answer,
   answer,
@@ -15,6 +17,7 @@ import {
   type IdempotentRequest,
   provisional,
 } from './idempotency-queries.ts'
+import { findHeld, HOLD_ENDED, orderRefusalOf, requestOf, returnBudgets, returnUses } from './redeem-hold.ts'
 import {
   type Coupon,
   findCoupon,
@@ -49,8 +52,8 @@ type Idempotency = Pick<IdempotentRequest, 'key' | 'keyKind' | 'requestHash'>
 
 /**
  * Redeems the coupons of a request, all of them or none. All changes and the stored answer are one transaction. Locks are
- * taken in one order: idempotency key, profile, order, coupons, counts of the profile, pools, so that the most contended
- * rows are locked last. Several coupons and pools are locked in the order of their ids.
+ * taken in one order: idempotency key, profile, order, hold, coupons, counts of the profile, pools, so that the most
+ * contended rows are locked last. Several coupons and pools are locked in the order of their ids.
  */
 export const createRedeemCoupon = ({
   db,
@@ -61,6 +64,7 @@ export const createRedeemCoupon = ({
   projectConfigs: ProjectConfigs
   clock: () => number
 }) => {
+  const removeEndedHolds = createRemoveEndedHolds({ db, clock })
   const resolve = async (projectId: string, { visitorId, userId }: Redeem): Promise<string | null> => {
     const [profileId = null] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId }])
     return profileId
@@ -70,16 +74,17 @@ export const createRedeemCoupon = ({
   const findRequested = async (
     projectId: string,
     { codes, promotions, isList }: Redeem,
+    at: Date,
   ): Promise<Coupon[] | Answer> => {
     const known = codes.filter((code) => code !== undefined)
     const [code] = known
     if (!isList) {
-      const coupon = code === undefined ? undefined : await findCoupon(db.pool, projectId, code)
+      const coupon = code === undefined ? undefined : await findCoupon(db.pool, projectId, code, { at })
       return coupon ? [coupon] : NOT_FOUND
     }
     const [found, automatic] = await Promise.all([
-      findCoupons(db.pool, projectId, known),
-      findPromotions(db.pool, projectId, promotions),
+      findCoupons(db.pool, projectId, known, { at }),
+      findPromotions(db.pool, projectId, promotions, { at }),
     ])
     const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
     const coupons = codes.map((code) => (code === undefined ? undefined : byCode.get(code)))
@@ -99,10 +104,18 @@ export const createRedeemCoupon = ({
   /** @throws AppError unprocessable when the idempotency key belongs to another request */
   return async (
     { projectId, device, hidesProfile = false }: Redeemer,
-    request: Redeem,
+    sent: Redeem,
     idempotency?: Idempotency,
   ): Promise<Answer & { replayed: boolean }> => {
-    const requested = await findRequested(projectId, request)
+    const { holdId } = sent
+    const readAt = new Date(clock())
+    const held =
+      holdId === null
+        ? undefined
+        : await findHeld(db.pool, { projectId, key: holdId, keyKind: hidesProfile ? 'pub' : 'sec' }, readAt)
+    const request = held ? requestOf(sent, held.hold) : sent
+    const ofHold = held ? held.wanted.map(({ coupon }) => coupon) : HOLD_ENDED
+    const requested = holdId === null ? await findRequested(projectId, request, readAt) : ofHold
     const coupons = Array.isArray(requested) ? requested : []
     if (!Array.isArray(requested) && !idempotency) return { ...requested, replayed: false }
     const config = await projectConfigs.get(projectId)
@@ -110,7 +123,7 @@ export const createRedeemCoupon = ({
     const profileId = coupons.length > 0 ? await resolve(projectId, request) : null
     const { userId, visitorId, cart } = request
     const shopper =
-      cart && coupons.some(needsShopper)
+      cart && !held && coupons.some(needsShopper)
         ? await inSegments(db.pool, projectConfigs, {
             projectId,
             shopper: await findShopper(db.pool, { projectId, userId, visitorId }),
@@ -127,10 +140,13 @@ export const createRedeemCoupon = ({
             if (!Array.isArray(requested)) return requested
             if (profileId !== null && !(await lockProfile(client, profileId)))
               throw storeUnavailable(undefined, 1)
-            const wanted = await discountWanted(client, coupons, request, shopper)
+            const refusal = held && (await orderRefusalOf(client, held, request.orderId))
+            if (refusal) return refusal
+            const wanted = held?.wanted ?? (await discountWanted(client, coupons, request, shopper))
             if (!wanted) return OTHER_ITEMS
             return decide(wanted, {
               client,
+              held,
               commitEarly,
               request,
               profileId,
@@ -147,14 +163,18 @@ export const createRedeemCoupon = ({
       )
 
     return retryConflicts(async () => {
-      try {
-        return await answerWith(redeem)
-      } catch (error) {
-        if (!(error instanceof LimitReached)) throw error
-        const { couponId } = error
-        return await answerWith((wanted, attempt) =>
-          refuse(wanted.find(({ coupon }) => coupon.id === couponId) ?? first(wanted), attempt),
-        )
+      for (;;) {
+        try {
+          return await answerWith(redeem)
+        } catch (error) {
+          if (!(error instanceof LimitReached)) throw error
+          // Holds that have ended count until they are removed.
+          if ((await removeEndedHolds(projectId)) > 0) continue
+          const { couponId } = error
+          return await answerWith((wanted, attempt) =>
+            refuse(wanted.find(({ coupon }) => coupon.id === couponId) ?? first(wanted), attempt),
+          )
+        }
       }
     })
   }
@@ -180,16 +200,18 @@ type Claim = Wanted & { limits: Limits; charge: Charge | undefined }
 
 /** Redeems the coupons, or answers why one of them cannot be redeemed. @throws LimitReached */
 const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answer> => {
-  const { client, commitEarly, profileId } = attempt
+  const { client, commitEarly, profileId, held } = attempt
+  if (held && !(await takeHold(client, held.hold, attempt.at))) return HOLD_ENDED
   const refused = refusedOf(wanted, attempt.at.getTime())
   if (refused) return refuse((await unavailableOf(wanted, attempt)) ?? refused, attempt)
   const claims: Claim[] = []
   for (const one of inOrderOf(wanted, ({ coupon }) => coupon.id)) {
-    const limits = await claimCoupon(client, one.coupon, profileId, attempt.at)
+    const limits = await claimCoupon(client, one.coupon, profileId, attempt.at, held?.hold.id)
     if (!limits) return claimFailed(wanted, one, attempt)
     claims.push({ ...one, limits, charge: chargeOf(one, limits) })
   }
   const byPool = inOrderOf(claims, ({ coupon }) => coupon.pool.id)
+  if (held) await returnUses(client, held)
   if (profileId !== null)
     for (const { coupon, limits } of byPool)
       if (!(await countForProfile(client, coupon.pool.id, profileId, limits.perProfileLimit)))
@@ -204,13 +226,15 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
     ]
   })
   const stored = statements.map((statement) => client.query(statement))
+  if (held) await returnBudgets(client, held)
   const counted = byPool.map(({ coupon, limits, charge }) =>
     countForPool(client, coupon.pool.id, limits.maxRedemptions, charge),
   )
   // Without a limit the commit need not wait for the count, which releases the contended row earlier.
-  const isLimited = claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
+  const isLimited = held || claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
   const committed = isLimited ? undefined : commitEarly?.()
   const [counts] = await Promise.all([Promise.all(counted), committed, ...stored])
+  if (held) await returnToProject(client, held.hold.projectId)
   const countOf = new Map(byPool.map(({ coupon }, index) => [coupon.id, counts[index]]))
   for (const { coupon } of claims) if (countOf.get(coupon.id) === undefined) throw new LimitReached(coupon)
   const views = new Map(
@@ -232,7 +256,7 @@ const unavailableOf = async (
   const { projectId } = first(wanted).coupon
   const shopper = await findShopper(client, { ...request, projectId })
   const coupons = wanted.map(({ coupon }) => coupon)
-  const person = await withCounts(client, coupons, shopper)
+  const person = await withCounts(client, coupons, shopper, { at })
   return wanted.find(({ coupon }) => stateRefusalOf(coupon, person, at.getTime()))
 }
 
@@ -245,7 +269,8 @@ const claimFailed = async (wanted: readonly Wanted[], failed: Wanted, attempt: A
   const current = await readAgain(coupon, attempt)
   const now = attempt.at.getTime()
   const becameAvailable = refusalOf(coupon, now) && !refusalOf(current, now)
-  if (wanted.length > 1) throw becameAvailable ? storeUnavailable(undefined, 1) : new LimitReached(coupon)
+  if (wanted.length > 1 || attempt.held)
+    throw becameAvailable ? storeUnavailable(undefined, 1) : new LimitReached(coupon)
   return becameAvailable
     ? redeem([{ ...failed, coupon: current }], attempt)
     : refuseBy({ ...failed, coupon: current }, attempt)
@@ -311,6 +336,7 @@ const redemptionOf = ({ id: couponId, pool }: Coupon, { request, profileId, at }
     codes: _codes,
     promotions: _promotions,
     isList: _isList,
+    holdId: _holdId,
     eventId: relatedEventId,
     cart: _cart,
     ...rest

@@ -82,8 +82,10 @@ export const parseRedeem = (body: unknown): Redeem => {
       'bad_request',
       `metadata takes ${bytes} bytes; ${MAX_COUPON_METADATA_BYTES} are allowed`,
     )
+  const holdId = parseHoldId(request)
   return {
-    ...parseCodes(request),
+    holdId,
+    ...(holdId === null ? parseCodes(request) : { codes: [], isList: true }),
     promotions: parsePromotions(request),
     visitorId: request.visitorId ?? null,
     userId: request.userId ?? null,
@@ -94,6 +96,19 @@ export const parseRedeem = (body: unknown): Redeem => {
     metadata,
     cart: parseRedeemedCart(request, currency),
   }
+}
+
+/** The fields that a hold says. */
+const OF_HOLD = ['code', 'codes', 'promotions', 'userId', 'visitorId', 'items', 'shippingAmount'] as const
+
+/** The hold to redeem, if any. @throws AppError bad_request beside what the hold says */
+const parseHoldId = (request: RedeemRequest): string | null => {
+  const { holdId } = request
+  if (holdId === undefined) return null
+  const second = OF_HOLD.find((field) => (request[field] ?? undefined) !== undefined)
+  if (second !== undefined)
+    throw new AppError('bad_request', `${second} is not allowed beside holdId: it is that of the hold`)
+  return holdId.toLowerCase()
 }
 
 const parseCodes = (request: RedeemRequest): Pick<Redeem, 'codes' | 'isList'> => {

@@ -13,6 +13,8 @@ export type Coupon = CouponState & {
   normalizedCode: string
   assignedProfileId: string | null
   redeemedAt: Date | null
+  /** Until when a cart holds it; null for a promotion, and for the cart of the request. */
+  heldUntil: Date | null
   pool: CartPool & { name: string; perProfileLimit: number | null }
 }
 
@@ -45,31 +47,49 @@ type Row = PoolRow & {
   status: Coupon['status']
   assigned_profile_id: string | null
   redeemed_at: Date | null
+  held_until: Date | null
 }
 
 const POOL = `p.id AS pool_id, p.name, p.kind, p.status AS pool_status, p.prefix, p.discount, p.starts_at, p.expires_at,
-    p.per_profile_limit, p.max_redemptions, n.redeemed, p.rules, p.stackable, p.priority,
-    p.budget_amount::float8 AS budget_amount, p.budget_currency, n.granted::float8 AS granted`
+    p.per_profile_limit, p.max_redemptions, n.redeemed + held.uses AS redeemed, p.rules, p.stackable, p.priority,
+    p.budget_amount::float8 AS budget_amount, p.budget_currency, (n.granted + held.amount)::float8 AS granted`
+// What live holds reserve. Those that have ended are still in the counts of the pool, so they are not read from these.
+const heldAt = (at: string, replaced: string) => `CROSS JOIN LATERAL (
+    SELECT count(*)::int AS uses, coalesce(sum(budget_charge), 0) AS amount FROM coupon.hold_items
+    WHERE n.held > 0 AND pool_id = n.pool_id AND expires_at > ${at}
+      AND hold_id IS DISTINCT FROM ${replaced}::uuid) held`
 const SELECT = `
-  SELECT c.id, c.code, c.display, c.status, c.assigned_profile_id, c.redeemed_at, ${POOL}
+  SELECT c.id, c.code, c.display, c.status, c.assigned_profile_id, c.redeemed_at,
+    CASE WHEN c.hold_id IS DISTINCT FROM $4::uuid THEN c.held_until END AS held_until, ${POOL}
   FROM coupon.coupons c
   JOIN coupon.pools p ON p.id = c.pool_id
-  JOIN coupon.pool_counts n ON n.pool_id = c.pool_id`
+  JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
+  ${heldAt('$3', '$4')}`
+const FIND_BY_ID = `${SELECT} WHERE c.project_id = $1 AND c.id = ANY($2::uuid[])`
 const FIND = `${SELECT} WHERE c.project_id = $1 AND c.code = $2`
 const FIND_ALL = `${SELECT} WHERE c.project_id = $1 AND c.code = ANY($2::text[])`
-const PROMOTIONS = `
-  SELECT ${POOL} FROM coupon.pools p JOIN coupon.pool_counts n ON n.pool_id = p.id
+const promotions = (held: string) => `
+  SELECT ${POOL} FROM coupon.pools p JOIN coupon.pool_counts n ON n.pool_id = p.id ${held}
   WHERE p.project_id = $1 AND p.kind = 'automatic'`
-const FIND_READY_PROMOTIONS = `${PROMOTIONS} AND p.status = 'ready' ORDER BY p.id`
-const FIND_PROMOTIONS = `${PROMOTIONS} AND p.id = ANY($2::uuid[])`
+const FIND_READY_PROMOTIONS = `${promotions(heldAt('$2', '$3'))} AND p.status = 'ready' ORDER BY p.id`
+const FIND_PROMOTIONS = `${promotions(heldAt('$3', '$4'))} AND p.id = ANY($2::uuid[])`
 
-/** A project's coupon by its normalized code. */
+/** The holds that count: those that are live at `at`, without the one that a request replaces. */
+export type SeenHolds = { at: Date; replacedId?: string | null }
+const seenValues = ({ at, replacedId = null }: SeenHolds) => [at, replacedId]
+
+/** A project's coupon by its normalized code, with what carts hold. */
 export const findCoupon = async (
   db: Pool | ClientBase,
   projectId: string,
   code: string,
+  seen: SeenHolds,
 ): Promise<CodedCoupon | undefined> => {
-  const { rows } = await db.query<Row>({ name: 'find-coupon', text: FIND, values: [projectId, code] })
+  const { rows } = await db.query<Row>({
+    name: 'find-coupon',
+    text: FIND,
+    values: [projectId, code, ...seenValues(seen)],
+  })
   const [row] = rows
   return row && couponOf(projectId, row)
 }
@@ -79,18 +99,37 @@ export const findCoupons = async (
   db: Pool | ClientBase,
   projectId: string,
   codes: readonly string[],
+  seen: SeenHolds,
 ): Promise<CodedCoupon[]> => {
   if (codes.length === 0) return []
-  const { rows } = await db.query<Row>({ name: 'find-coupons', text: FIND_ALL, values: [projectId, codes] })
+  const values = [projectId, codes, ...seenValues(seen)]
+  const { rows } = await db.query<Row>({ name: 'find-coupons', text: FIND_ALL, values })
   return rows.map((row) => couponOf(projectId, row))
 }
 
+/** The coupons and promotions of a hold by their ids, in any order. */
+export const findHeldCoupons = async (
+  db: Pool | ClientBase,
+  projectId: string,
+  ids: readonly string[],
+  seen: SeenHolds,
+): Promise<Coupon[]> => {
+  const values = [projectId, ids, ...seenValues(seen)]
+  const { rows } = await db.query<Row>({ name: 'find-held-coupons', text: FIND_BY_ID, values })
+  const promotions = await findPromotions(db, projectId, ids, seen)
+  return [...rows.map((row) => ({ ...couponOf(projectId, row), heldUntil: null })), ...promotions]
+}
+
 /** A project's automatic promotions that are not archived, in the order of their ids. */
-export const findReadyPromotions = async (db: Pool | ClientBase, projectId: string): Promise<Coupon[]> => {
+export const findReadyPromotions = async (
+  db: Pool | ClientBase,
+  projectId: string,
+  seen: SeenHolds,
+): Promise<Coupon[]> => {
   const { rows } = await db.query<PoolRow>({
     name: 'find-ready-promotions',
     text: FIND_READY_PROMOTIONS,
-    values: [projectId],
+    values: [projectId, ...seenValues(seen)],
   })
   return rows.map((row) => promotionOf(projectId, row))
 }
@@ -100,18 +139,19 @@ export const findPromotions = async (
   db: Pool | ClientBase,
   projectId: string,
   ids: readonly string[],
+  seen: SeenHolds,
 ): Promise<Coupon[]> => {
   if (ids.length === 0) return []
-  const values = [projectId, ids]
+  const values = [projectId, ids, ...seenValues(seen)]
   const { rows } = await db.query<PoolRow>({ name: 'find-promotions', text: FIND_PROMOTIONS, values })
   return rows.map((row) => promotionOf(projectId, row))
 }
 
-/** A coupon or promotion in its current state; undefined if it is gone. */
-export const findAgain = async (db: ClientBase, coupon: Coupon): Promise<Coupon | undefined> => {
+/** A coupon or promotion in its state at `at`; undefined if it is gone. */
+export const findAgain = async (db: ClientBase, coupon: Coupon, at: Date): Promise<Coupon | undefined> => {
   const { projectId, normalizedCode, pool } = coupon
-  if (pool.kind !== 'automatic') return findCoupon(db, projectId, normalizedCode)
-  const [promotion] = await findPromotions(db, projectId, [pool.id])
+  if (pool.kind !== 'automatic') return findCoupon(db, projectId, normalizedCode, { at })
+  const [promotion] = await findPromotions(db, projectId, [pool.id], { at })
   return promotion
 }
 
@@ -123,6 +163,7 @@ const promotionOf = (projectId: string, row: PoolRow): Coupon => ({
   status: 'available',
   assignedProfileId: null,
   redeemedAt: null,
+  heldUntil: null,
   pool: poolOf(row),
 })
 
@@ -134,6 +175,7 @@ const couponOf = (projectId: string, row: Row): CodedCoupon => ({
   status: row.status,
   assignedProfileId: row.assigned_profile_id,
   redeemedAt: row.redeemed_at,
+  heldUntil: row.held_until,
   pool: poolOf(row),
 })
 

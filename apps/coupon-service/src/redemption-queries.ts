@@ -7,6 +7,8 @@ import type { Coupon } from './redeemable-coupon-queries.ts'
 
 /** A request to redeem; absent fields are null. */
 export type Redeem = {
+  /** The hold to redeem, which says the codes, promotions, person and cart. */
+  holdId: string | null
   /** Normalized, each once; undefined where no coupon can have it. */
   codes: readonly (string | undefined)[]
   /** The ids of automatic promotions, each once. */
@@ -29,7 +31,7 @@ export type Redeem = {
 export type Granted = { discountAmount: number; shippingDiscountAmount: number; items: GrantedItem[] }
 
 /** A redemption. */
-export type Redemption = Omit<Redeem, 'codes' | 'promotions' | 'isList' | 'eventId' | 'cart'> & {
+export type Redemption = Omit<Redeem, 'holdId' | 'codes' | 'promotions' | 'isList' | 'eventId' | 'cart'> & {
   id: string
   couponId: string
   poolId: string
@@ -84,18 +86,23 @@ export type Limits = {
 // The rules of `refusalOf`, for the locked row.
 const OPEN = `p.status = 'ready' AND (p.starts_at IS NULL OR p.starts_at <= $2) AND (p.expires_at IS NULL OR p.expires_at > $2)
   AND (p.per_profile_limit IS NULL OR $3::uuid IS NOT NULL)`
-const REDEEMABLE = `
+/** Whether a coupon and its pool can be redeemed: coupon $1 at $2 by profile $3. */
+const OF_PERSON = `
   c.id = $1 AND p.id = c.pool_id AND c.status IN ('available', 'assigned') AND ${OPEN}
   AND (c.assigned_profile_id IS NULL OR c.assigned_profile_id = $3
     OR EXISTS (SELECT 1 FROM ingest.profiles m WHERE m.id = c.assigned_profile_id AND m.merged_into = $3))`
-const LIMITS = `p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "maxRedemptions",
+/** The same for a unique code, which other carts than the hold $4 may hold. */
+export const REDEEMABLE = `${OF_PERSON}
+  AND (c.held_until IS NULL OR c.held_until <= $2 OR c.hold_id = $4)`
+export const LIMITS = `p.per_profile_limit AS "perProfileLimit", p.max_redemptions AS "maxRedemptions",
   p.budget_amount::float8 AS "budgetAmount"`
 
 const CLAIM_UNIQUE = `
-  UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = $2 FROM coupon.pools p
+  UPDATE coupon.coupons c SET status = 'redeemed', redeemed_at = $2, hold_id = NULL, held_until = NULL
+  FROM coupon.pools p
   WHERE ${REDEEMABLE} RETURNING ${LIMITS}`
 // A shared coupon is not updated, so that concurrent redemptions wait only for the pool's count.
-const CLAIM_SHARED = `SELECT ${LIMITS} FROM coupon.coupons c, coupon.pools p WHERE ${REDEEMABLE}`
+const CLAIM_SHARED = `SELECT ${LIMITS} FROM coupon.coupons c, coupon.pools p WHERE ${OF_PERSON}`
 const CLAIM_PROMOTION = `SELECT ${LIMITS} FROM coupon.pools p WHERE p.id = $1 AND p.kind = 'automatic' AND ${OPEN}`
 const CLAIMS = {
   unique: ['claim-coupon', CLAIM_UNIQUE],
@@ -107,21 +114,24 @@ const CLAIMS = {
 const TAKE_OVER = `
   WITH given AS (
     DELETE FROM coupon.profile_counts WHERE pool_id = $1
-      AND profile_id IN (SELECT id FROM ingest.profiles WHERE merged_into = $2) RETURNING redeemed
+      AND profile_id IN (SELECT id FROM ingest.profiles WHERE merged_into = $2) RETURNING redeemed, held
   )
-  INSERT INTO coupon.profile_counts AS known (pool_id, profile_id, redeemed)
-  SELECT $1, $2, sum(redeemed) FROM given HAVING count(*) > 0
-  ON CONFLICT (pool_id, profile_id) DO UPDATE SET redeemed = known.redeemed + excluded.redeemed`
+  INSERT INTO coupon.profile_counts AS known (pool_id, profile_id, redeemed, held)
+  SELECT $1, $2, sum(redeemed), sum(held) FROM given HAVING count(*) > 0
+  ON CONFLICT (pool_id, profile_id) DO UPDATE SET redeemed = known.redeemed + excluded.redeemed,
+    held = known.held + excluded.held`
 const COUNT_PROFILE = `
   INSERT INTO coupon.profile_counts AS known (pool_id, profile_id, redeemed) VALUES ($1, $2, 1)
   ON CONFLICT (pool_id, profile_id) DO UPDATE SET redeemed = known.redeemed + 1
-    WHERE $3::int IS NULL OR known.redeemed < $3`
+    WHERE $3::int IS NULL OR known.redeemed + known.held < $3`
+// Holds that have ended count until they are removed, which a refused redemption does before it tries again.
 const COUNT_POOL = `
   UPDATE coupon.pool_counts SET redeemed = redeemed + 1
-  WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed < $2) RETURNING redeemed`
+  WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed + held < $2) RETURNING redeemed`
 const CHARGE_POOL = `
   UPDATE coupon.pool_counts SET redeemed = redeemed + 1, granted = granted + $3
-  WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed < $2) AND granted + $3 <= $4 RETURNING redeemed`
+  WHERE pool_id = $1 AND ($2::int IS NULL OR redeemed + held < $2) AND granted + held_amount + $3 <= $4
+  RETURNING redeemed`
 
 const STORE = `
   INSERT INTO coupon.redemptions (id, project_id, pool_id, coupon_id, profile_id, visitor_id, user_id, order_id, amount,
@@ -135,15 +145,26 @@ const STORE_ATTEMPT = `
   INSERT INTO coupon.attempts (id, project_id, coupon_id, reason, profile_id, visitor_id, user_id, order_id, attempted_at)
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
 
-/** Claims a coupon for one redemption; undefined when it cannot be redeemed. */
+/** Claims a coupon for one redemption, also one that the hold has; undefined when it cannot be redeemed. */
 export const claimCoupon = async (
   client: ClientBase,
   { id, pool }: Coupon,
   profileId: string | null,
   at: Date,
+  holdId: string | null = null,
 ): Promise<Limits | undefined> => {
   const [name, text] = CLAIMS[pool.kind]
-  return (await client.query<Limits>({ name, text, values: [id, at, profileId] })).rows[0]
+  const values = [id, at, profileId, ...(pool.kind === 'unique' ? [holdId] : [])]
+  return (await client.query<Limits>({ name, text, values })).rows[0]
+}
+
+/** Moves the counts of profiles that were merged into this one to it. */
+export const takeOverCounts = async (
+  client: ClientBase,
+  poolId: string,
+  profileId: string,
+): Promise<void> => {
+  await client.query({ name: 'take-over-counts', text: TAKE_OVER, values: [poolId, profileId] })
 }
 
 /** Counts a redemption for a profile; false beyond the limit. */
@@ -153,8 +174,7 @@ export const countForProfile = async (
   profileId: string,
   limit: number | null,
 ): Promise<boolean> => {
-  if (limit !== null)
-    await client.query({ name: 'take-over-counts', text: TAKE_OVER, values: [poolId, profileId] })
+  if (limit !== null) await takeOverCounts(client, poolId, profileId)
   const { rowCount } = await client.query({
     name: 'count-for-profile',
     text: COUNT_PROFILE,

@@ -11,6 +11,7 @@ import {
 import type { ClientBase } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
 import { type Answer, answer, provisional } from './idempotency-queries.ts'
+import type { Held } from './redeem-hold.ts'
 import { type Coupon, findAgain } from './redeemable-coupon-queries.ts'
 import { type Redeem, storeAttempt } from './redemption-queries.ts'
 import type { RecordConfig } from './redemption-records.ts'
@@ -18,6 +19,8 @@ import type { RecordConfig } from './redemption-records.ts'
 /** A request to redeem in its transaction. */
 export type Attempt = {
   client: ClientBase
+  /** The hold that is redeemed. */
+  held: Held | undefined
   /** Undefined when the answer is stored in the same transaction. */
   commitEarly: Commit | undefined
   request: Redeem
@@ -28,8 +31,11 @@ export type Attempt = {
   hidesProfile: boolean
 }
 
-export const readAgain = async (coupon: Coupon, { client }: Attempt): Promise<Coupon> =>
-  (await findAgain(client, coupon)) ?? coupon
+/** A coupon in its current state. The hold that is redeemed does not keep it from being redeemed. */
+export const readAgain = async (coupon: Coupon, { client, held, at }: Attempt): Promise<Coupon> => {
+  const current = (await findAgain(client, coupon, at)) ?? coupon
+  return held ? { ...current, heldUntil: null } : current
+}
 
 /** Reads a coupon again and answers why it cannot be redeemed. */
 export const refuse = async (wanted: Wanted, attempt: Attempt): Promise<Answer> =>
@@ -55,8 +61,11 @@ export const refuseBy = async ({ coupon, outcome }: Wanted, attempt: Attempt): P
   await storeAttempt(client, coupon, { ...request, reason, profileId, at })
   const named = coupon.code === null ? { promotionId: pool.id } : { code: coupon.code }
   const refused = { error: messageOf[reason], reason, ...(request.isList && named) }
-  return reason === 'pool_not_ready' ? provisional(409, refused) : answer(409, refused)
+  return MAY_CHANGE.has(reason) ? provisional(409, refused) : answer(409, refused)
 }
+
+/** Refusals that a repeat of the request need not get. */
+const MAY_CHANGE: ReadonlySet<CouponRefusal | CartRefusal> = new Set(['pool_not_ready', 'held'] as const)
 
 const messageOf = { ...refusalMessage, ...cartRefusalMessage }
 

@@ -2,21 +2,22 @@ import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { refusalOf } from '@waymark/domain/coupon'
 import { countsOfShopper, type Shopper } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
-import type { Coupon } from './redeemable-coupon-queries.ts'
+import type { Coupon, SeenHolds } from './redeemable-coupon-queries.ts'
 
-/** A person, undefined when a request names none, and how often they redeemed coupons of limited pools, by pool id. */
+/** A person, undefined when a request names none, and how often they redeemed or hold coupons of limited pools, by pool id. */
 export type Person = { shopper: Shopper | undefined; counts: ReadonlyMap<string, number> }
 
 const NO_COUNTS: ReadonlyMap<string, number> = new Map()
 
-/** Reads how often a person has redeemed coupons of those pools that are limited per person. */
+/** Reads how often a person has redeemed or holds coupons of those pools that are limited per person. */
 export const withCounts = async (
   db: Pool | ClientBase,
   coupons: readonly Coupon[],
   shopper: Shopper | undefined,
+  seen: SeenHolds,
 ): Promise<Person> => {
   const limited = coupons.filter(({ pool }) => pool.perProfileLimit !== null).map(({ pool }) => pool.id)
-  const counts = shopper && limited.length > 0 ? await countsOfShopper(db, limited, shopper) : NO_COUNTS
+  const counts = shopper && limited.length > 0 ? await countsOfShopper(db, limited, shopper, seen) : NO_COUNTS
   return { shopper, counts }
 }
 

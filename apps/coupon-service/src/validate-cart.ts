@@ -3,41 +3,45 @@ import { type Cart, type CouponOutcome, discountCart } from '@waymark/domain/cou
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
+import type { CartContents, Computed } from './cart-request.ts'
 import { type CodedCoupon, findCoupons } from './redeemable-coupon-queries.ts'
 import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
 import { inSegments } from './shopper-segments.ts'
 import { withCounts } from './state-refusal.ts'
 
-/** A cart, the codes as they were entered, and the person by their ids, if known. */
-export type CartRequest = {
-  codes: readonly string[]
-  userId: string | null
-  visitorId: string | null
-  cart: Cart
-}
-
-/** Computes what codes would grant for a cart. Changes nothing, and creates no profile. */
+/** Computes what codes would grant for a cart: all of them or none. Changes nothing, and creates no profile. */
 export const createValidateCart =
   ({
     db: { pool: db },
     projectConfigs,
     clock,
   }: Pick<CorePlatform, 'db' | 'clock'> & { projectConfigs: ProjectConfigs }) =>
-  async (projectId: string, { codes: texts, userId, visitorId, cart }: CartRequest) => {
+  async (
+    projectId: string,
+    { codes: texts, userId, visitorId, cart }: CartContents,
+    replacedId: string | null = null,
+  ): Promise<Computed<ReturnType<typeof viewResult>>> => {
+    const now = clock()
+    const seen = { at: new Date(now), replacedId }
     const [found, known] = await Promise.all([
-      findCoupons(db, projectId, normalizedCodes(texts)),
+      findCoupons(db, projectId, normalizedCodes(texts), seen),
       findShopper(db, { projectId, userId, visitorId }),
     ])
-    const now = clock()
     const shopper = await inSegments(db, projectConfigs, { projectId, shopper: known, coupons: found, now })
-    const codes = requestedCodes(texts, found, await withCounts(db, found, shopper), now)
+    const person = await withCounts(db, found, shopper, seen)
+    const codes = requestedCodes(texts, found, person, now)
     const usable = codes.flatMap((code) => ('coupon' in code ? [code.coupon] : []))
     const outcomes = discountCart(
       cart,
       usable.map(({ normalizedCode, pool }) => ({ code: normalizedCode, pool })),
       shopper,
     )
-    return viewResult(cart, codes, new Map(usable.map((coupon, index) => [coupon, outcomes[index]])))
+    const answer = viewResult(cart, codes, new Map(usable.map((coupon, index) => [coupon, outcomes[index]])))
+    const granted = usable.flatMap((coupon, index) => {
+      const outcome = outcomes[index]
+      return outcome && 'grant' in outcome ? [{ coupon, grant: outcome.grant }] : []
+    })
+    return { answer, chosen: answer.valid ? granted : [] }
   }
 
 /** A code in the answer. */

@@ -37,8 +37,10 @@ describe.skipIf(!services)('carts', () => {
     await databases?.close()
   })
 
-  const validate = (body: Record<string, unknown>) =>
-    createValidateCart({ db, projectConfigs, clock: Date.now })(projectId, parseCart({ ...cart, ...body }))
+  const validate = async (body: Record<string, unknown>) => {
+    const validateCart = createValidateCart({ db, projectConfigs, clock: Date.now })
+    return (await validateCart(projectId, parseCart({ ...cart, ...body }))).answer
+  }
   const redeem = async (body: Record<string, unknown>, key?: string, where = db) => {
     const redeemCoupon = createRedeemCoupon({ db: where, projectConfigs, clock: Date.now })
     const idempotency =

@@ -173,6 +173,47 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
     expect(lookUps).toEqual([...Array(32).fill(404), 429])
   })
 
+  it('holds carts, with the scope to redeem and within its limit, and renews and releases them', async () => {
+    const { codes } = await createPool(platform.db, projectId, { codes: 1 })
+    const [code = ''] = codes
+    const cart = { code, currency: 'EUR', items: [{ sku: 'a', quantity: 1, unitAmount: 100 }], hold: 60 }
+    const post = (path: string, body: object, headers: Record<string, string> = {}) =>
+      send(
+        `/api/v1/coupons/${path}`,
+        { method: 'POST', body: JSON.stringify(body) },
+        { 'Content-Type': 'application/json', ...headers },
+      )
+    const reader = { 'X-API-Key': await createKey(['coupons:read']) }
+    const forbidden = await post('validate', cart, reader)
+    expect([forbidden.status, await forbidden.json()]).toEqual([
+      403,
+      { error: expect.stringContaining('coupons:redeem'), requiredScope: 'coupons:redeem' },
+    ])
+    const held = await post('validate', cart)
+    expect(held.status).toBe(200)
+    const { holdId } = (await held.json()) as { holdId: string }
+    expect(await (await lookUp(code)).json()).toMatchObject({ status: 'held' })
+    expect(await (await post(`holds/${holdId}/renew`, { hold: 90 })).json()).toEqual({
+      holdId,
+      holdExpiresAt: expect.any(String),
+    })
+    expect((await post(`holds/${holdId}/renew`, { hold: 1_801 })).status).toBe(400)
+    const release = (id: string) => send(`/api/v1/coupons/holds/${id}`, { method: 'DELETE' })
+    expect((await release(holdId)).status).toBe(204)
+    for (const id of [holdId, 'nonsense']) expect((await release(id)).status).toBe(404)
+    expect((await post(`holds/${holdId}/renew`, { hold: 90 })).status).toBe(404)
+    // An id of the client may be any UUID, of no version of the standard, too.
+    const own = 'AAAAAAAA-1111-1111-1111-111111111111'
+    expect(await (await post('validate', { ...cart, holdId: own })).json()).toMatchObject({
+      holdId: own.toLowerCase(),
+    })
+    expect((await release(own)).status).toBe(204)
+    const limited = { 'X-API-Key': await createKey(['coupons:redeem'], 2) }
+    const statuses = []
+    for (let n = 0; n < 3; n++) statuses.push((await post('validate', { ...cart, holdId }, limited)).status)
+    expect(statuses).toEqual([200, 200, 429])
+  })
+
   it('finds a coupon in any notation, and answers foreign and missing ones the same', async () => {
     const now = Date.now()
     const expiresAt = new Date(now + 60_000)

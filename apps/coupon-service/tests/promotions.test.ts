@@ -44,8 +44,10 @@ describe.skipIf(!services)('automatic promotions', () => {
 
   const promotion = async (values: Parameters<typeof createPool>[2] = {}): Promise<string> =>
     (await createPool(db, projectId, { kind: 'automatic', stackable: true, ...values })).id
-  const qualify = (body: Record<string, unknown> = {}, clock = Date.now) =>
-    createQualifyCart({ db, projectConfigs, clock })(projectId, parseQualify({ ...cart, ...body }))
+  const qualify = async (body: Record<string, unknown> = {}, clock = Date.now) => {
+    const qualifyCart = createQualifyCart({ db, projectConfigs, clock })
+    return (await qualifyCart(projectId, parseQualify({ ...cart, ...body }))).answer
+  }
   const redeem = async (body: Record<string, unknown>, where = db) => {
     const redeemCoupon = createRedeemCoupon({ db: where, projectConfigs, clock: Date.now })
     const { status, body: text } = await redeemCoupon({ projectId, device }, parseRedeem(body))

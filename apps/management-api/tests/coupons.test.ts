@@ -262,10 +262,11 @@ describe.skipIf(!services)('managing coupons', () => {
       expect(await db.prisma.coupon.findUnique({ where: { id: couponId } })).toMatchObject({
         status: 'available',
         redeemedAt: null,
+        heldUntil: null,
       })
       expect((await poolOf(poolId)).count?.redeemed).toBe(2)
       const counted = await db.prisma.couponProfileCount.findMany({ where: { poolId } })
-      expect(counted).toEqual([{ poolId, profileId, redeemed: 1 }])
+      expect(counted).toEqual([{ poolId, profileId, redeemed: 1, held: 0 }])
       const { rows } = await db.pool.query<{ value: string }>(
         `SELECT value FROM ingest.outbox WHERE topic = 'coupons.redeemed.v1' AND value LIKE $1`,
         [`%${id}%`],

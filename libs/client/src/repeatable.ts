@@ -12,6 +12,7 @@ export const REPEATABLE: ReadonlySet<string> = new Set([
   'POST /api/v1/decide',
   'POST /api/v1/coupons/redeem',
   'POST /api/v1/coupons/validate',
+  'POST /api/v1/coupons/holds/{holdId}/renew',
   'POST /api/v1/promotions/qualify',
   'POST /ofrep/v1/evaluate/flags',
   'POST /ofrep/v1/evaluate/flags/{key}',

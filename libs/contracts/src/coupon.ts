@@ -11,7 +11,7 @@ export const couponStatuses = ['available', 'assigned', 'redeemed', 'revoked'] a
 export type CouponStatus = (typeof couponStatuses)[number]
 
 /** Why a coupon that exists is not redeemed, the first that applies. */
-export const couponRefusals = ['pool_not_ready', 'revoked', 'expired', 'already_redeemed'] as const
+export const couponRefusals = ['pool_not_ready', 'revoked', 'expired', 'already_redeemed', 'held'] as const
 export type CouponRefusal = (typeof couponRefusals)[number]
 
 /** Why a coupon does not apply to a cart, in the order in which they are checked. */

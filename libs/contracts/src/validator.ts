@@ -84,7 +84,8 @@ export const withTextLength = <A extends Pick<Ajv2020, 'removeKeyword' | 'addKey
   return ajv
 }
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+/** Matches an id, in any case. */
+export const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 const createAjv = (options: Options = {}): Ajv2020 => {
   const created = new Ajv2020({ strict: true, allowUnionTypes: true, verbose: true, ...options })

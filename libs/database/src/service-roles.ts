@@ -82,6 +82,7 @@ const PURGE: Grants = {
     'SELECT, UPDATE (profile_id, visitor_id, user_id, order_id, event_id, metadata, rollback_reason, items)',
   'coupon.attempts': 'SELECT, DELETE',
   'coupon.profile_counts': 'SELECT, DELETE',
+  'coupon.holds': 'SELECT, UPDATE (profile_id, visitor_id, user_id, cart, expires_at)',
   'coupon.idempotency_keys': 'SELECT, UPDATE (body)',
   'email.triggers': 'SELECT',
   'email.suppressions': 'SELECT, UPDATE (detail)',
@@ -210,6 +211,7 @@ export const serviceGrants = {
       'coupon.pools': 'INSERT, UPDATE',
       'coupon.pool_counts': 'INSERT, UPDATE',
       'coupon.coupons': 'INSERT, UPDATE',
+      'coupon.hold_items': 'SELECT',
       'coupon.redemptions': 'UPDATE (rolled_back_at, rolled_back_amount, budget_charge)',
       'coupon.profile_counts': 'UPDATE (redeemed)',
       'link.domains': 'SELECT, INSERT, UPDATE',
@@ -249,12 +251,15 @@ export const serviceGrants = {
       'ingest.profiles': 'UPDATE (updated_at)',
       'ingest.outbox': 'INSERT',
       'coupon.pools': 'SELECT, UPDATE (generated, size, status, failure, updated_at)',
-      'coupon.pool_counts': 'SELECT, UPDATE (redeemed, granted)',
+      'coupon.pool_counts': 'SELECT, UPDATE (redeemed, granted, held, held_amount)',
       // Whether a person is in a segment.
       'decision.profile_event_counts': 'SELECT',
       // Whether a person has ordered.
       'ingest.conversions': 'SELECT (project_id, profile_id, event_name, amount)',
-      'coupon.coupons': 'SELECT, INSERT, UPDATE (status, redeemed_at)',
+      'coupon.coupons': 'SELECT, INSERT, UPDATE (status, redeemed_at, hold_id, held_until)',
+      'coupon.holds': 'SELECT, INSERT, UPDATE (expires_at), DELETE',
+      'coupon.hold_items': 'SELECT, INSERT, UPDATE (expires_at)',
+      'coupon.hold_counts': 'SELECT, INSERT, UPDATE',
       // What earlier redemptions of an order granted.
       'coupon.redemptions':
         'SELECT (project_id, pool_id, order_id, items, shipping_discount_amount, currency, rolled_back_at), INSERT',

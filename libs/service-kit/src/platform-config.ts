@@ -28,7 +28,7 @@ export const limitsConfig = {
     'Requests to `/api/v1/t`, and separately to `/api/v1/identify`,',
   ),
   profilePerMinute: perMinute('LIMIT_PROFILE_PER_MINUTE', 60, 'Profile writes'),
-  redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Coupon redemptions'),
+  redeemPerMinute: perMinute('LIMIT_REDEEM_PER_MINUTE', 30, 'Coupon redemptions and holds'),
   couponMissesPerMinute: perMinute(
     'LIMIT_COUPON_MISSES_PER_MINUTE',
     30,

@@ -239,7 +239,7 @@ describe.skipIf(!services)('erasing a person', () => {
       fetch(`${base}/api/projects/${projectId}/coupon-pools/${unique.id}/import`, {
         method: 'POST',
         headers: { 'X-API-Key': apiKey, 'Content-Type': 'text/csv' },
-        body: 'ALPHA-1\nBETA-1\n',
+        body: 'ALPHA-1\nBETA-1\nGAMMA-1\n',
       }),
     )
     expect(imported.status).toBe(200)
@@ -346,6 +346,14 @@ describe.skipIf(!services)('erasing a person', () => {
     expect((await redeemOnce()).status).toBe(200)
     const assigned = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: laptop })
     expect(assigned.status).toBe(200)
+    const held = await call('POST', '/api/v1/coupons/validate', {
+      code: 'GAMMA-1',
+      visitorId: phone,
+      currency: 'EUR',
+      items: [{ sku: `${mark}-sku`, quantity: 1, unitAmount: 100 }],
+      hold: 1_800,
+    })
+    expect(held.body).toMatchObject({ holdId: expect.any(String) })
     await call('POST', '/api/v1/decide', { visitorId: laptop, keys: [decision.key] })
     await eventually('the exposure is stored', async () =>
       (await tablesWith(mark)).includes('decision.exposures'),
@@ -423,7 +431,11 @@ describe.skipIf(!services)('erasing a person', () => {
         { orderId: redeemed.orderId, amount: 700, discountAmount: 140, items: [{ sku: `${mark}-sku` }] },
       ],
       couponAssignments: [{ code: 'ALPHA1' }],
-      couponCounts: [{ redeemed: 1 }],
+      couponHolds: [{ visitorId: phone, cart: { items: [{ sku: `${mark}-sku` }] } }],
+      couponCounts: expect.arrayContaining([
+        expect.objectContaining({ redeemed: 1, held: 0 }),
+        expect.objectContaining({ redeemed: 0, held: 1 }),
+      ]),
       exposures: [{ variant: 'on', subject: expect.stringContaining(mark) }],
       emailDeliveries: [{ recipient: `${mark}@b.example`, status: 'sent' }],
       emailCooldowns: [{ triggerId: trigger.id }],
@@ -454,6 +466,7 @@ describe.skipIf(!services)('erasing a person', () => {
     })
     expect(await tablesWith(mark)).toEqual([
       'coupon.attempts',
+      'coupon.holds',
       'coupon.idempotency_keys',
       'coupon.redemptions',
       'decision.exposures',

@@ -117,6 +117,12 @@ export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean })
             cell: ({ redeemedAt }) => <Time at={redeemedAt} />,
             sort: ({ redeemedAt }) => redeemedAt,
           },
+          {
+            title: 'Held until',
+            wide: true,
+            cell: ({ heldUntil }) => <Time at={heldUntil} />,
+            sort: ({ heldUntil }) => heldUntil,
+          },
           ...(mayEdit
             ? [
                 {

@@ -18,6 +18,7 @@ type Row = {
   assignedAt: Date | null
   redeemedAt: Date | null
   revokedAt: Date | null
+  heldUntil: Date | null
   createdAt: Date
   prefix: string
 }
@@ -26,7 +27,7 @@ type CouponPage = { data: ReturnType<typeof viewCoupon>[]; nextCursor: string | 
 const COLUMNS = `
   c.id, c.pool_id AS "poolId", c.code, c.display, c.status, c.assigned_profile_id AS "assignedProfileId",
   c.assigned_at AS "assignedAt", c.redeemed_at AS "redeemedAt", c.revoked_at AS "revokedAt", c.created_at AS "createdAt",
-  p.prefix`
+  CASE WHEN c.held_until > now() THEN c.held_until END AS "heldUntil", p.prefix`
 
 /** Sorts after every character of a code, in byte order. */
 const AFTER_ANY = '~'

@@ -30,7 +30,8 @@ import { previewCart } from './preview-cart.ts'
 
 const withCount = { count: true } as const
 type StoredPool = Prisma.CouponPoolGetPayload<{ include: typeof withCount }>
-type Coupons = Pick<Prisma.TransactionClient, 'coupon'>
+
+type Counts = Pick<Prisma.TransactionClient, 'coupon' | 'couponHoldItem'>
 
 const NO_COUPON = {
   pool_not_ready: 'The pool has no coupons to give yet',
@@ -47,8 +48,23 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
       await db.prisma.couponPool.findFirst({ where: { id: requireId(id), projectId }, include: withCount }),
     )
 
+  /** What live holds reserve of pools, by the id of the pool. Those that have ended are still in the counts of the pool. */
+  const liveHoldsOf = async (pools: readonly StoredPool[], { couponHoldItem }: Counts) => {
+    const ids = pools.filter(({ count }) => count && count.held > 0).map(({ id }) => id)
+    if (ids.length === 0) return new Map<string, never>()
+    const held = await couponHoldItem.groupBy({
+      by: ['poolId'],
+      where: { poolId: { in: ids }, expiresAt: { gt: new Date(clock()) } },
+      _count: true,
+      _sum: { budgetCharge: true },
+    })
+    return new Map(held.map((one) => [one.poolId, one]))
+  }
+
   /** Pools as they are shown: shared ones with their code. */
-  const viewAll = async (pools: readonly StoredPool[], { coupon: coupons }: Coupons = db.prisma) => {
+  const viewAll = async (pools: readonly StoredPool[], tables: Counts = db.prisma) => {
+    const { coupon: coupons } = tables
+    const holds = await liveHoldsOf(pools, tables)
     const shared = pools.filter(({ kind }) => kind === 'shared').map(({ id }) => id)
     const codes = shared.length === 0 ? [] : await coupons.findMany({ where: { poolId: { in: shared } } })
     const codeOf = new Map(codes.map((coupon) => [coupon.poolId, coupon]))
@@ -60,12 +76,14 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
         redeemed: pool.count?.redeemed ?? 0,
         budgetAmount: termsOfPool(pool).budgetAmount,
         budgetUsedAmount: Number(pool.count?.granted ?? 0),
+        held: holds.get(pool.id)?._count ?? 0,
+        budgetHeldAmount: Number(holds.get(pool.id)?._sum.budgetCharge ?? 0),
       }
       return pick(shown, PoolView)
     })
   }
-  const view = async (pool: StoredPool, coupons?: Coupons) => {
-    const [shown] = await viewAll([pool], coupons)
+  const view = async (pool: StoredPool, tables?: Counts) => {
+    const [shown] = await viewAll([pool], tables)
     return requireFound(shown)
   }
 

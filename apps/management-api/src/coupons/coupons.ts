@@ -18,22 +18,22 @@ import { viewRedemption } from './redemptions.ts'
 const HISTORY = 100
 
 /** A project's coupons, their history and their revocation. */
-export const couponRoutes = ({ projectRoute, db }: ManagementDeps): Route[] => [
+export const couponRoutes = ({ projectRoute, db, clock }: ManagementDeps): Route[] => [
   projectRoute(listOperation, async ({ projectId, query }) => ({
     body: await listCoupons(db.pool, projectId, query),
   })),
   projectRoute(getCoupon, async ({ projectId, id }) => ({
-    body: await withHistory(db.prisma, await findCoupon(db.prisma, projectId, id)),
+    body: await withHistory(db.prisma, await findCoupon(db.prisma, projectId, id, clock())),
   })),
   projectRoute(updateCoupon, async ({ projectId, id, requireMatch }) =>
     db.prisma.$transaction(async (tx) => {
       await lockRow(tx, 'coupon.coupons', id, 'NO KEY UPDATE')
-      const found = await findCoupon(tx, projectId, id)
+      const found = await findCoupon(tx, projectId, id, clock())
       requireMatch(await withHistory(tx, found))
       if (found.status === 'redeemed')
         throw unprocessable('status', 'redeemed', 'cannot change: the coupon was already redeemed')
       if (found.status !== 'revoked') await revokeCoupon(tx, id)
-      const body = await findCoupon(tx, projectId, id)
+      const body = await findCoupon(tx, projectId, id, clock())
       return { body, version: await withHistory(tx, body) }
     }),
   ),
@@ -44,10 +44,21 @@ export const couponRoutes = ({ projectRoute, db }: ManagementDeps): Route[] => [
 
 type Tables = Pick<Prisma.TransactionClient, 'coupon' | 'couponPool' | 'couponRedemption' | 'couponAttempt'>
 
-const findCoupon = async ({ coupon: coupons, couponPool }: Tables, projectId: string, id: string) => {
+const findCoupon = async (
+  { coupon: coupons, couponPool }: Tables,
+  projectId: string,
+  id: string,
+  now: number,
+) => {
   const found = requireFound(await coupons.findFirst({ where: { id: requireId(id), projectId } }))
   const { prefix } = await couponPool.findUniqueOrThrow({ where: { id: found.poolId } })
-  return { ...pick(found, CouponView), code: displayCode(found, prefix) }
+  const { heldUntil } = found
+  const isHeld = heldUntil !== null && heldUntil.getTime() > now
+  return {
+    ...pick(found, CouponView),
+    heldUntil: isHeld ? heldUntil : null,
+    code: displayCode(found, prefix),
+  }
 }
 
 const withHistory = async (

@@ -46,6 +46,48 @@ export const CartCode = Type.String({
 export const CartCodes = (description: string) =>
   Type.Optional(Type.Array(CartCode, { minItems: 1, maxItems: MAX_CART_CODES, description }))
 
+/** Maximum time of a hold, in seconds. */
+export const MAX_HOLD_SECONDS = 30 * 60
+
+export const HoldSeconds = Type.Integer({
+  minimum: 1,
+  maximum: MAX_HOLD_SECONDS,
+  description: 'For how long, in seconds.',
+})
+
+const holdFields = (what: string) => ({
+  hold: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_HOLD_SECONDS,
+      description:
+        `For how many seconds ${what}, their uses and budgets are reserved for this cart. Requires the scope ` +
+        '`coupons:redeem`. A `pub` key holds only codes of unique pools without a budget, and requires `visitorId`.',
+    }),
+  ),
+  holdId: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description:
+        'The id of the hold: that of an earlier answer or a UUID of your own for each cart. It replaces the live hold of ' +
+        'this id, so a request can be repeated and the cart can change. Requires `hold`.',
+    }),
+  ),
+})
+
+/** What an answer says of the hold that was made. */
+export const holdTerms = {
+  holdId: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description: 'The hold, when `hold` was sent and there was something to hold. Redeem it with this id.',
+    }),
+  ),
+  holdExpiresAt: Type.Optional(
+    Type.Unsafe<Date>({ type: 'string', format: 'date-time', description: 'When the hold ends.' }),
+  ),
+}
+
 /** A cart and the person that it belongs to. */
 export const cartFields = {
   userId: optionalId('Whose cart it is. Needed for pools with a limit or a rule about the person.'),
@@ -63,6 +105,7 @@ export const ValidateRequest = Type.Object(
     code: Type.Optional(CartCode),
     codes: CartCodes('Several codes for one cart, instead of `code`.'),
     ...cartFields,
+    ...holdFields('the codes, if all are valid'),
   },
   { additionalProperties: false },
 )
@@ -73,6 +116,7 @@ export const QualifyRequest = Type.Object(
   {
     codes: CartCodes('The codes that the customer has entered. They compete with the promotions.'),
     ...cartFields,
+    ...holdFields('the promotions and codes of `best`'),
     userId: optionalId(
       'Whose cart it is. Needed for promotions with a limit or a rule about the person. Only for `sec` keys: a page ' +
         'sends the `visitorId`, which is linked to the user.',

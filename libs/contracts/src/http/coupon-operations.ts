@@ -8,6 +8,7 @@ import {
   CartCodes,
   CartItems,
   DiscountedItems,
+  holdTerms,
   MAX_CART_PROMOTIONS,
   ShippingAmount,
   ValidateRequest,
@@ -34,6 +35,14 @@ const RedeemRequest = Type.Object(
         description:
           'The ids of automatic promotions, such as those that `qualify` answers, redeemed together with `codes` or ' +
           'not at all. Requires `items` and `orderId`.',
+      }),
+    ),
+    holdId: Type.Optional(
+      Type.String({
+        format: 'uuid',
+        description:
+          'A live hold, instead of codes, promotions, person and cart. All that it holds is redeemed or nothing, and grants ' +
+          'what was answered when it was made. `orderId` is required when it holds promotions.',
       }),
     ),
     userId: optionalId('Who redeems it. Needed where a pool limits redemptions per person.'),
@@ -125,11 +134,14 @@ const RedeemResult = Type.Union([
         description: 'One for each code, and then for each promotion, in the order of the request.',
       }),
     },
-    { description: 'For `codes` and `promotions`. A repeat after the person was erased has no `items`.' },
+    {
+      description:
+        'For `codes`, `promotions` and `holdId`. A repeat after the person was erased has no `items`.',
+    },
   ),
 ])
 
-const notFound = { description: 'The project has no such coupon', schema: ErrorBody }
+const notFound = { description: 'The project has no such coupon, or no such live hold', schema: ErrorBody }
 const tag = 'Coupons'
 
 export const redeemCoupon = defineOperation({
@@ -143,7 +155,7 @@ export const redeemCoupon = defineOperation({
     'redemption creates an event `coupon_redeemed`, which metering selectors can count as a conversion. With ' +
     'an `Idempotency-Key`, a repeat of the request gets the same answer for at least 24 hours, marked ' +
     '`Idempotent-Replayed: true`, also when it was refused. Another body with the same key gets 422; white ' +
-    'space and the order of members do not matter. A request that was answered 400, 404, `pool_not_ready` or ' +
+    'space and the order of members do not matter. A request that was answered 400, 404, `pool_not_ready`, `held` or ' +
     '5xx is processed again. With `items` the rules of the pool are checked, and the redemption stores the ' +
     'discount that is granted. A pool with rules or a budget needs them. Several `codes` are redeemed together or ' +
     'not at all, and grant what `validate` answers for them. `promotions` are redeemed like codes: with those that ' +
@@ -167,7 +179,7 @@ export const redeemCoupon = defineOperation({
       description:
         'The coupon cannot be redeemed. `reason` is the first that applies: `pool_not_ready` (no codes yet, or ' +
         'before its start), `revoked`, `expired` (or its pool is archived), `already_redeemed` (or a limit is ' +
-        'reached, or it belongs to another person). With items also the reasons of `validate`',
+        'reached, or it belongs to another person), `held` (for another cart). With items also the reasons of `validate`',
       schema: Type.Object({
         error: Type.String(),
         reason: RedeemRefusalSchema,
@@ -205,6 +217,7 @@ const ValidateResult = Type.Object({
     }),
     { description: 'One for each code, in the order of the request.' },
   ),
+  ...holdTerms,
 })
 
 export const validateCoupons = defineOperation({
@@ -214,7 +227,7 @@ export const validateCoupons = defineOperation({
   tag,
   summary: 'Compute the discount of a cart',
   description:
-    'Answers what codes would grant for a cart, and changes nothing. Discounts of items are rounded half to ' +
+    'Answers what codes would grant for a cart, and changes nothing, unless `hold` reserves them. Discounts of items are rounded half to ' +
     'even; what is left is on the largest line, so that they always amount to the discount. The result does not ' +
     'depend on the order of items and codes. Codes that are not stackable apply alone: the most favorable ' +
     'combination is valid. Unknown codes are limited as for look-ups: after 30 in a minute every request gets 429.',
@@ -226,7 +239,8 @@ export const validateCoupons = defineOperation({
     200: { description: 'The discounts, also when no code is valid', schema: ValidateResult },
     400: {
       description:
-        'The body is not JSON, a field is missing, invalid or unknown, or the cart exceeds a limit',
+        'The body is not JSON, a field is missing, invalid or unknown, the cart exceeds a limit, or a `pub` key may not ' +
+        'hold the codes',
       schema: ErrorBody,
     },
   },

@@ -147,7 +147,7 @@ export const Budget = Type.Object(
 )
 export type Budget = Static<typeof Budget>
 
-const LOOK_UP = [...couponStatuses, 'expired', 'pool_not_ready'] as const
+const LOOK_UP = [...couponStatuses, 'expired', 'pool_not_ready', 'held'] as const
 
 /** A coupon for shops. `status` is the outcome that a redemption would have. */
 export const CouponLookup = Type.Object({
@@ -187,6 +187,10 @@ export const PoolView = Type.Object({
     description:
       'What was granted since there is a budget, without what was rolled back, in its minor units.',
   }),
+  held: Type.Integer({ description: 'Redemptions that carts reserve by live holds.' }),
+  budgetHeldAmount: Type.Integer({
+    description: 'What live holds reserve of the budget, in its minor units.',
+  }),
   startsAt: NullableTimestamp,
   expiresAt: NullableTimestamp,
   perProfileLimit: nullableInteger('Redemptions by one person.'),
@@ -205,6 +209,11 @@ const couponFields = {
   assignedAt: NullableTimestamp,
   redeemedAt: NullableTimestamp,
   revokedAt: NullableTimestamp,
+  heldUntil: Type.Unsafe<Date | null>({
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'Until when a cart holds the code; null when none does.',
+  }),
   createdAt: Timestamp,
 }
 export const CouponView = Type.Object(couponFields)

@@ -21,6 +21,7 @@ import { environmentOperations } from './environments.ts'
 import { erasureOperations } from './erasures.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
+import { holdOperations } from './holds.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
 import { insightOperations } from './insights.ts'
 import { invitationOperations } from './invitations.ts'
@@ -75,6 +76,7 @@ export const operations: readonly Operation[] = [
   ...shareOperations,
   ...couponOperations,
   ...promotionOperations,
+  ...holdOperations,
   ...couponPoolOperations,
   ...managedCouponOperations,
   ...redemptionOperations,

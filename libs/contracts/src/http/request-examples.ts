@@ -113,6 +113,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
     items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],
     shippingAmount: 490,
   },
+  renewHold: { hold: 600 },
   previewCouponPool: {
     currency: 'EUR',
     items: [{ sku: 'shirt-m', category: 'clothes', quantity: 2, unitAmount: 1995 }],

@@ -9,13 +9,15 @@ import type {
 /** The state that determines whether a coupon can be redeemed. */
 export type CouponState = {
   status: CouponStatus
+  /** Until when a cart holds it. */
+  heldUntil?: Date | null
   pool: {
     kind: PoolKind
     status: PoolStatus
     startsAt: Date | null
     expiresAt: Date | null
     maxRedemptions: number | null
-    /** Redemptions of all its coupons, without rolled-back ones. */
+    /** Redemptions and live holds of all its coupons, without rolled-back ones. */
     redeemed: number
   }
 }
@@ -24,14 +26,17 @@ export type CouponState = {
  * Why a coupon cannot be redeemed at `now` (ms since the epoch): the first reason in the order of the API. `undefined` when
  * it can.
  */
-export const refusalOf = ({ status, pool }: CouponState, now: number): CouponRefusal | undefined => {
+export const refusalOf = (
+  { status, heldUntil = null, pool }: CouponState,
+  now: number,
+): CouponRefusal | undefined => {
   const { startsAt, expiresAt, maxRedemptions } = pool
   if (NOT_READY.has(pool.status) || (startsAt !== null && startsAt.getTime() > now)) return 'pool_not_ready'
   if (status === 'revoked') return 'revoked'
   if (pool.status === 'archived' || (expiresAt !== null && expiresAt.getTime() <= now)) return 'expired'
   if (status === 'redeemed' || (maxRedemptions !== null && pool.redeemed >= maxRedemptions))
     return 'already_redeemed'
-  return undefined
+  return heldUntil !== null && heldUntil.getTime() > now ? 'held' : undefined
 }
 
 const NOT_READY: ReadonlySet<PoolStatus> = new Set<PoolStatus>(['draft', 'generating', 'failed'])
@@ -42,6 +47,7 @@ export const refusalMessage: Record<CouponRefusal, string> = {
   revoked: 'The coupon was revoked',
   expired: 'The coupon has expired',
   already_redeemed: 'The coupon has already been redeemed',
+  held: 'The coupon is held for another cart',
 }
 
 /** The message of each reason for which a coupon does not apply to a cart. */

@@ -56,7 +56,8 @@ export const createAssignCoupon = ({ pool: db }: Pick<Database, 'pool'>, now: ()
     const { starts_at: startsAt, expires_at: expiresAt, max_redemptions: maxRedemptions, redeemed } = pool
     const state = { kind: pool.kind, status: pool.status, startsAt, expiresAt, maxRedemptions, redeemed }
     const refusal = refusalOf({ status: known?.status ?? 'available', pool: state }, now())
-    if (refusal !== undefined && refusal !== 'already_redeemed') return { reason: refusal }
+    if (refusal !== undefined && refusal !== 'already_redeemed' && refusal !== 'held')
+      return { reason: refusal }
     // Without redemptions left in the pool, the profile keeps its coupon but gets no new one.
     if (refusal === 'already_redeemed' && known?.status !== 'redeemed' && known?.status !== 'assigned')
       return { reason: 'exhausted' }

@@ -74,6 +74,7 @@ const ASSIGN = `
     SELECT id FROM ingest.profiles WHERE id = $2 FOR KEY SHARE
   ), picked AS (
     SELECT id FROM coupon.coupons WHERE pool_id = $1 AND status = 'available' AND EXISTS (SELECT FROM known)
+      AND (held_until IS NULL OR held_until <= now())
     ORDER BY id NULLS FIRST LIMIT 1 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     INSERT INTO coupon.assignments (pool_id, profile_id, coupon_id) SELECT $1, $2, id FROM picked

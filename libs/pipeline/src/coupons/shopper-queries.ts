@@ -79,19 +79,29 @@ export const withSegments = async (
 }
 
 const COUNTS = `
-  SELECT pool_id, sum(redeemed)::int AS redeemed FROM coupon.profile_counts
-  WHERE pool_id = ANY($1::uuid[]) AND profile_id = ANY($2::uuid[]) GROUP BY pool_id`
+  SELECT pool_id, sum(uses)::int AS uses FROM (
+    SELECT pool_id, redeemed AS uses FROM coupon.profile_counts
+    WHERE pool_id = ANY($1::uuid[]) AND profile_id = ANY($2::uuid[])
+    UNION ALL
+    SELECT i.pool_id, 1 FROM coupon.holds h JOIN coupon.hold_items i ON i.hold_id = h.id
+    WHERE h.profile_id = ANY($2::uuid[]) AND h.expires_at > $3 AND h.id IS DISTINCT FROM $4::uuid
+      AND i.pool_id = ANY($1::uuid[])
+  ) AS used GROUP BY pool_id`
 
-/** How often a person has redeemed coupons of pools, by the id of the pool. */
+/**
+ * How often a person has redeemed or holds coupons of pools at `at`, by the id of the pool. `replacedId`: a hold that does
+ * not count.
+ */
 export const countsOfShopper = async (
   db: Pool | ClientBase,
   poolIds: readonly string[],
   { profileIds }: Shopper,
+  { at, replacedId = null }: { at: Date; replacedId?: string | null },
 ): Promise<ReadonlyMap<string, number>> => {
-  const { rows } = await db.query<{ pool_id: string; redeemed: number }>({
+  const { rows } = await db.query<{ pool_id: string; uses: number }>({
     name: 'counts-of-shopper',
     text: COUNTS,
-    values: [poolIds, profileIds],
+    values: [poolIds, profileIds, at, replacedId],
   })
-  return new Map(rows.map(({ pool_id, redeemed }) => [pool_id, redeemed]))
+  return new Map(rows.map(({ pool_id, uses }) => [pool_id, uses]))
 }

@@ -217,8 +217,19 @@ export const personalData: readonly PersonalData[] = [
         WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
   },
   {
+    name: 'couponHolds',
+    read: `SELECT id, profile_id, visitor_id, user_id, cart, created_at, expires_at FROM coupon.holds
+      WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // Ended and not deleted: the coupon service returns what a hold reserves when it removes the row.
+    purge: `UPDATE coupon.holds SET profile_id = NULL, visitor_id = NULL, user_id = NULL, cart = '{}', expires_at = created_at
+      WHERE id IN (
+        SELECT id FROM coupon.holds
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
     name: 'couponCounts',
-    read: `SELECT n.pool_id, n.profile_id, n.redeemed FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
+    read: `SELECT n.pool_id, n.profile_id, n.redeemed, n.held
+      FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id
       WHERE p.project_id = {projectId} AND n.profile_id = ANY({profileIds})`,
     purge: `DELETE FROM coupon.profile_counts WHERE (pool_id, profile_id) IN (
         SELECT n.pool_id, n.profile_id FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id

@@ -13,6 +13,7 @@ import {
   updateCouponPool,
 } from '@waymark/contracts/http/coupon-pools'
 import { getCoupon, listCoupons, revokeCoupons, updateCoupon } from '@waymark/contracts/http/coupons'
+import { releaseHold, renewHold } from '@waymark/contracts/http/holds'
 import { qualifyPromotions } from '@waymark/contracts/http/promotions'
 import { listRedemptions, rollBackRedemption } from '@waymark/contracts/http/redemptions'
 import { type Example, stringIn } from './example.ts'
@@ -74,6 +75,13 @@ const newRedemption = async (world: World) => {
 
 const toSomebody = ({ id }: { id: string }): Call => ({ params: { id }, body: { userId: randomUUID() } })
 
+/** A live hold of a code. */
+const newHold = async (world: World) => {
+  const { code } = await sharedPool(world)
+  const { body } = await world.call(validateCoupons, { body: { code, hold: 600, ...aCart } })
+  return { params: { holdId: stringIn(body, 'holdId') } }
+}
+
 export const couponExamples: Example[] = [
   {
     operation: redeemCoupon,
@@ -95,6 +103,11 @@ export const couponExamples: Example[] = [
         already_redeemed: async (world) => {
           const { code } = await poolOfOne(world)
           await world.call(redeemCoupon, { body: { code } })
+          return { body: { code } }
+        },
+        held: async (world) => {
+          const { code } = await poolOfOne(world)
+          await world.call(validateCoupons, { body: { code, hold: 600, ...aCart } })
           return { body: { code } }
         },
         minimum_not_reached: async (world) => {
@@ -125,6 +138,23 @@ export const couponExamples: Example[] = [
     },
     // Only clients that guess codes reach the limit.
     others: { 429: () => ({ body: { codes: [randomUUID()], ...aCart } }) },
+  },
+  {
+    operation: renewHold,
+    good: async (world) => ({ ...(await newHold(world)), body: { hold: 600 } }),
+    others: {
+      404: () => ({ params: { holdId: randomUUID() }, body: { hold: 600 } }),
+      // Making a hold counts for the same limit.
+      429: () => ({ params: { holdId: randomUUID() }, body: { hold: 600 } }),
+    },
+  },
+  {
+    operation: releaseHold,
+    good: newHold,
+    others: {
+      404: () => ({ params: { holdId: randomUUID() } }),
+      429: () => ({ params: { holdId: randomUUID() } }),
+    },
   },
   {
     operation: lookUpCoupon,
