@@ -1,6 +1,14 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
 import { type Cart, cartRefusalOf, conditionWork, type Shopper } from './cart-rules.ts'
-import { byPreference, type CartCoupon, exceedsBudget, type Grant, grantTogether } from './grant.ts'
+import {
+  byPreference,
+  type CartCoupon,
+  exceedsBudget,
+  type Grant,
+  grantTogether,
+  type Remaining,
+  remainingOf,
+} from './grant.ts'
 import { sumOf } from './money.ts'
 
 /** What a coupon of a cart grants, or why it does not apply. */
@@ -35,9 +43,10 @@ export const chooseWithinBudgets = (
   refusals: Map<CartCoupon, CartRefusal>,
 ): ReadonlyMap<CartCoupon, Grant> => {
   const preferred = coupons.toSorted(byPreference)
+  const remaining = remainingOf(cart)
   for (;;) {
     const grants = chooseTogether(
-      cart,
+      remaining,
       preferred.filter((coupon) => !refusals.has(coupon)),
     )
     const [exceeding] =
@@ -51,7 +60,10 @@ export const chooseWithinBudgets = (
  * The coupons that apply together: the stackable ones, at most one per pool, or one that is not stackable, whichever grants
  * most. Equal grants: the stackable ones, then the first of `coupons`.
  */
-const chooseTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap<CartCoupon, Grant> => {
+const chooseTogether = (
+  remaining: Remaining,
+  coupons: readonly CartCoupon[],
+): ReadonlyMap<CartCoupon, Grant> => {
   const stackable = coupons.filter(
     ({ pool }, index) => pool.stackable && coupons.findIndex((other) => other.pool.id === pool.id) === index,
   )
@@ -59,7 +71,7 @@ const chooseTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap
   let best: ReadonlyMap<CartCoupon, Grant> = new Map()
   let most = -1
   for (const group of [...(stackable.length > 0 ? [stackable] : []), ...single]) {
-    const grants = grantTogether(cart, group)
+    const grants = grantTogether(remaining, group)
     const total = sumOf([...grants.values()].map(({ discountAmount }) => discountAmount))
     if (total > most) [best, most] = [grants, total]
   }

@@ -19,9 +19,12 @@ export type Remaining = { lines: readonly Line[]; shippingAmount: number }
 export const exceedsBudget = ({ budget }: Pick<CartPool, 'budget'>, discountAmount: number): boolean =>
   budget !== null && budget.used + discountAmount > budget.amount
 
-/** The grants of coupons on one cart. Each applies to what the ones before leave, in the order of `inOrderOfUse`. */
-export const grantTogether = (cart: Cart, coupons: readonly CartCoupon[]): ReadonlyMap<CartCoupon, Grant> => {
-  let remaining = remainingOf(cart)
+/** The grants of coupons on what a cart leaves. Each applies to what the ones before leave, in the order of `inOrderOfUse`. */
+export const grantTogether = (
+  before: Remaining,
+  coupons: readonly CartCoupon[],
+): ReadonlyMap<CartCoupon, Grant> => {
+  let remaining = before
   const grants = new Map<CartCoupon, Grant>()
   for (const coupon of inOrderOfUse(coupons)) {
     const { grant, left } = grantNext(remaining, coupon.pool)
