@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually, extent, services, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { report } from './audit.ts'
-import { countPool, createPool, poolAtRest } from './coupons.ts'
+import { countHolds, countPool, createPool, poolAtRest } from './coupons.ts'
 import { createFleet, type Fleet, type Replica } from './fleet.ts'
 
 const AT_ONCE = 200
@@ -46,6 +46,72 @@ describe.skipIf(!services)('two coupon services', () => {
       expect({ won, lost }).toEqual({ won: 1, lost: AT_ONCE - 1 })
       expect(counts).toEqual({ redemptions: 1, coupons: 1, counted: 1, redeemed: 1, events: round })
     }
+  })
+
+  it(`hold carts for ${AT_ONCE} concurrent requests, although one is killed`, async () => {
+    const limit = 15
+    const { id, codes } = await createPool(fleet, { size: 20 })
+    await fleet.db.prisma.couponPool.update({
+      where: { id },
+      data: {
+        discount: { type: 'amount', value: 100, currency: 'EUR' },
+        maxRedemptions: limit,
+        budgetAmount: limit * 100,
+        budgetCurrency: 'EUR',
+      },
+    })
+    const [first, second] = pair
+    if (!first || !second) throw new Error('there are two')
+    const post = async (replica: Replica, path: string, body: object) => {
+      const response = await untilAvailable(() =>
+        replica.request(`/api/v1/coupons/${path}`, {
+          method: 'POST',
+          headers: { 'Content-Type': 'application/json' },
+          body: JSON.stringify(body),
+        }),
+      )
+      return (await response.json()) as { holdId?: string }
+    }
+    const hold = (replica: Replica, code: string | undefined, userId: string) =>
+      post(replica, 'validate', {
+        code,
+        userId,
+        currency: 'EUR',
+        items: [{ sku: 'a', quantity: 1, unitAmount: 1_000 }],
+        hold: 1_800,
+      })
+    const attempts = Array.from({ length: AT_ONCE }, async (_, n) => {
+      const replica = n % 2 === 0 ? first : second
+      try {
+        const { holdId } = await hold(replica, codes[n % codes.length], `holder ${n}`)
+        if (holdId !== undefined && n % 3 === 0) await post(replica, 'redeem', { holdId })
+      } catch {
+        // The answers of the killed process are lost. The stored rows say what it did.
+      }
+    })
+    await Promise.race(attempts)
+    await first.kill()
+    await first.restart()
+    await Promise.all(attempts)
+    const stored = await countHolds(fleet, id)
+    report(`${AT_ONCE} carts held at once over two processes, one of them killed`, stored)
+    expect(stored).toMatchObject({
+      held: stored.items,
+      held_amount: stored.charges,
+      redeemed: stored.redemptions,
+      twice: 0,
+    })
+    expect(stored.used).toBeLessThanOrEqual(limit)
+    expect(stored.amount).toBeLessThanOrEqual(limit * 100)
+
+    // What the killed process held returns by time.
+    await fleet.db.pool.query('UPDATE coupon.holds SET expires_at = created_at WHERE project_id = $1', [
+      fleet.projectId,
+    ])
+    await fleet.db.pool.query('UPDATE coupon.hold_items SET expires_at = now() WHERE pool_id = $1', [id])
+    await fleet.db.pool.query('UPDATE coupon.coupons SET held_until = now() WHERE pool_id = $1', [id])
+    for (const [n, code] of codes.entries()) await hold(n % 2 === 0 ? first : second, code, `later ${n}`)
+    expect(await countHolds(fleet, id)).toMatchObject({ used: limit, amount: limit * 100, twice: 0 })
   })
 
   it(`generate a pool of ${SIZE} together, although both are killed`, async () => {

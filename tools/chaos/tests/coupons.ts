@@ -57,3 +57,19 @@ export const poolAtRest = (fleet: Fleet, poolId: string, redemptions: number) =>
     const counts = await countPool(fleet, poolId)
     return (counts.events ?? 0) >= redemptions && counts
   })
+
+/** The counters of a pool beside the rows that they count, and codes that are used twice. */
+export const countHolds = async ({ db }: Fleet, poolId: string) => {
+  const { rows } = await db.pool.query<{ [count: string]: string }>(
+    `SELECT n.redeemed, n.held, n.held_amount, n.redeemed + n.held AS used, n.granted + n.held_amount AS amount,
+       (SELECT count(*) FROM coupon.redemptions WHERE pool_id = $1) AS redemptions,
+       (SELECT count(*) FROM coupon.hold_items WHERE pool_id = $1) AS items,
+       (SELECT coalesce(sum(budget_charge), 0) FROM coupon.hold_items WHERE pool_id = $1) AS charges,
+       (SELECT count(*) - count(DISTINCT coupon_id) FROM (
+          SELECT coupon_id FROM coupon.redemptions WHERE pool_id = $1
+          UNION ALL SELECT coupon_id FROM coupon.hold_items WHERE pool_id = $1) AS both_kinds) AS twice
+     FROM coupon.pool_counts n WHERE n.pool_id = $1`,
+    [poolId],
+  )
+  return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)]))
+}
