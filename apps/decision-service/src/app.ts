@@ -18,6 +18,7 @@ import { Router } from 'express'
 import { flagStreamConfig } from './config.ts'
 import { createDecide } from './decide.ts'
 import { decideRoute } from './decide-route.ts'
+import { createEvaluations } from './evaluations.ts'
 import { createFindPerson } from './find-person.ts'
 import { flagStreamRoute } from './flag-stream-route.ts'
 import { createFlagStreams } from './flag-streams.ts'
@@ -37,6 +38,7 @@ export const createDecisionService = (
     platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
   const expose = createExpose(publisher)
+  const evaluations = createEvaluations({ db, clock })
   const decide = createDecide({
     projectConfigs,
     findPerson: createFindPerson({ pool: db.pool, cache, marks, log, now: steadyClock, clock }),
@@ -51,6 +53,7 @@ export const createDecisionService = (
       log,
     }),
     expose,
+    noteEvaluated: evaluations.note,
     clock,
   })
   const streams = createFlagStreams({ ...platform, limits: flagStreams })
@@ -65,11 +68,18 @@ export const createDecisionService = (
     router: Router(),
     routes: [
       decideRoute({ apiKeys, limitRequests: limit('decide'), decide }),
-      reportExposuresRoute({ apiKeys, projectConfigs, clock, expose, limitRequests: limit('exposures') }),
+      reportExposuresRoute({
+        apiKeys,
+        projectConfigs,
+        clock,
+        expose,
+        noteEvaluated: evaluations.note,
+        limitRequests: limit('exposures'),
+      }),
       ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide, streams }),
       ...postHogFlagsRoutes({ apiKeys, limitRequests: limit('posthog-flags'), decide, clock }),
       flagStreamRoute({ apiKeys, limitRequests: limit('flag-streams'), streams }),
     ],
-    loops: [untilStopped('exposures', publisher.run), streams.loop],
+    loops: [untilStopped('exposures', publisher.run), streams.loop, evaluations.loop],
   }
 }

@@ -76,6 +76,7 @@ const setUp = ({
   const exposed: Exposure[] = []
   const assigned: string[] = []
   const counted: string[] = []
+  const evaluated: string[] = []
   let known = person
   const caps = createMemoryRateLimiter()
   const set = createDecisionSet(decisions, compileDecision, createSegmentSet(segments, compileSegment))
@@ -109,6 +110,7 @@ const setUp = ({
         return true
       },
     }),
+    noteEvaluated: (id) => evaluated.push(id),
     clock: () => NOW,
   })
   type Asking = { visitorId?: string; userId?: string | null; shown?: boolean; environment?: string }
@@ -120,10 +122,19 @@ const setUp = ({
   const become = (someone: Partial<Person>) => {
     known = { profileId: 'p', bucketingId: 'v', isUsers: false, traits: {}, counts: [], ...someone }
   }
-  return { ask, exposed, assigned, counted, become, lookedUp }
+  return { ask, exposed, assigned, counted, evaluated, become, lookedUp }
 }
 
 describe('deciding', () => {
+  it('notes the decisions that were asked for, and those that they require', async () => {
+    const prerequisites = [{ decision: '2', variants: ['on'] }]
+    const rules = giving('on').map((rule) => ({ ...rule, prerequisites }))
+    const [asking, required, other] = [aDecision('1', { rules }), aDecision('2'), aDecision('3')]
+    const { ask, evaluated } = setUp({ decisions: [asking, required, other] })
+    await ask(['1', 'none'], { shown: false })
+    expect(evaluated).toEqual([asking.id, required.id])
+  })
+
   it('answers in the order of the keys', async () => {
     const { ask } = setUp({ decisions: [aDecision('1'), aDecision('2')] })
     const { decisions, evaluatedAt, degraded } = await ask(['2', 'nope', '1'])

@@ -42,6 +42,8 @@ type DecideDeps = {
   frequencyCaps: RateLimiter
   assignVariantCoupon: AssignVariantCoupon
   expose: Expose
+  /** Notes that a request asked for a decision. */
+  noteEvaluated: (decisionId: string) => void
   clock: () => number
 }
 
@@ -56,8 +58,8 @@ type ShownDecision = { decided: Decided; localOnly: boolean }
  * @throws AppError store_unavailable when the project is not cached and no store answers
  */
 export const createDecide = (deps: DecideDeps) => {
-  const { projectConfigs, findPerson, frequencyCaps, assignVariantCoupon, createProfile, expose, clock } =
-    deps
+  const { projectConfigs, findPerson, frequencyCaps, assignVariantCoupon, createProfile, clock } = deps
+  const { expose, noteEvaluated } = deps
 
   const find = async (
     request: DecisionRequest,
@@ -158,7 +160,8 @@ export const createDecide = (deps: DecideDeps) => {
     const turns = new LoopTurns()
     for (const key of decisions.withPrerequisites(keys)) {
       // Rules are compiled when first needed, which takes milliseconds for large ones.
-      decisions.get(key)
+      const compiled = decisions.get(key)
+      if (compiled) noteEvaluated(compiled.decision.id)
       if (turns.isOver()) await turns.next()
     }
     const choices = new Map<string, { compiled: CompiledDecision; choice: Choice }>()

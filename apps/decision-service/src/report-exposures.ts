@@ -14,10 +14,18 @@ import { type CorePlatform, keyRoute, type LimitRequests, type Route } from '@wa
 type Deps = Pick<CorePlatform, 'apiKeys' | 'projectConfigs' | 'clock'> & {
   limitRequests: LimitRequests
   expose: Expose
+  /** Notes that somebody evaluated a decision, elsewhere. */
+  noteEvaluated: (decisionId: string) => void
 }
 
 /** 202 with the number of exposures that count. */
-export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }: Deps): Route =>
+export const reportExposuresRoute = ({
+  projectConfigs,
+  expose,
+  noteEvaluated,
+  clock,
+  ...deps
+}: Deps): Route =>
   keyRoute(
     operation,
     { ...deps, maxBodyBytes: MAX_DECIDE_BODY_BYTES, beacons: true },
@@ -35,6 +43,7 @@ export const reportExposuresRoute = ({ projectConfigs, expose, clock, ...deps }:
           continue
         }
         const { compiled, choice, at } = read
+        noteEvaluated(compiled.decision.id)
         const identity = exposedIdentity(projectId, exposure)
         const subject = { subject: identity.value, identity, profileId: null, projectId }
         // Those before it are kept. Repeating the request does not count them twice.

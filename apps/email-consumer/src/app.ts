@@ -13,6 +13,7 @@ import { measureTransport } from './measure-transport.ts'
 import { createSendAccountMails } from './send-account-mails.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendProposalNotices } from './send-proposal-notices.ts'
+import { createSendStaleNotices } from './send-stale-notices.ts'
 import { createSendStopNotices } from './send-stop-notices.ts'
 import { createSendVerifications } from './send-verifications.ts'
 import { createSendWebhookNotices } from './send-webhook-notices.ts'
@@ -114,6 +115,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
       everyMs('webhook-notices', NOTICE_INTERVAL_MS, createSendWebhookNotices(queued)),
       everyMs('stop-notices', NOTICE_INTERVAL_MS, createSendStopNotices(queued)),
       everyMs('proposal-notices', NOTICE_INTERVAL_MS, createSendProposalNotices(queued)),
+      everyMs('stale-notices', NOTICE_INTERVAL_MS, createSendStaleNotices(queued)),
       everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {
         const lost = await queue.giveUpUnconfirmed()
         await hourlyLimit.forget()

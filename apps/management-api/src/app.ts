@@ -36,6 +36,7 @@ import { decisionRoutes } from './decisions/decisions.ts'
 import { evaluateGuards } from './decisions/guards.ts'
 import { proposalRoutes } from './decisions/proposals.ts'
 import { applyScheduledChanges, scheduledChangeRoutes } from './decisions/scheduled-changes.ts'
+import { reportStaleDecisions } from './decisions/stale-report.ts'
 import { emailDeliveryRoutes } from './email/email-deliveries.ts'
 import { emailPreviewRoutes } from './email/email-previews.ts'
 import { emailSenderRoutes } from './email/email-senders.ts'
@@ -235,6 +236,7 @@ export const createManagementApi = (
       applyScheduledChanges(deps),
       applyProposals(deps),
       evaluateGuards(deps),
+      reportStaleDecisions(deps),
     ],
   }
 }

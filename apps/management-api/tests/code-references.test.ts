@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { STALE_AFTER_MS } from '@waymark/domain/decision'
 import { services } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MAX_LISTED, REPORT_EVERY_MS, reportDueProject } from '../src/decisions/stale-report.ts'
 import { type Json, startWorld, type World } from './world.ts'
 
 describe.skipIf(!services)('housekeeping of decisions', () => {
@@ -83,14 +84,67 @@ describe.skipIf(!services)('housekeeping of decisions', () => {
     const read = async () => (await world.manage('GET', `decisions/${key}`)).body
     expect((await read()).stale).toBeUndefined()
     const changedAt = new Date(Date.now() - STALE_AFTER_MS)
-    await world.platform.db.prisma.decision.updateMany({ where: { key }, data: { updatedAt: changedAt } })
-    expect((await read()).stale).toEqual({
-      reason: 'one_variant',
-      variant: 'off',
-      since: changedAt.toISOString(),
-    })
+    const since = changedAt.toISOString()
+    const { decision } = world.platform.db.prisma
+    await decision.updateMany({ where: { key }, data: { updatedAt: changedAt, evaluatedOn: new Date(0) } })
+    expect((await read()).stale).toEqual({ reason: 'not_evaluated', since })
+    await decision.updateMany({ where: { key }, data: { evaluatedOn: new Date() } })
+    expect((await read()).stale).toEqual({ reason: 'one_variant', variant: 'off', since })
     await world.manage('PATCH', `decisions/${key}`, { name: 'Changed' })
     expect((await read()).stale).toBeUndefined()
+  })
+
+  it('queues a weekly email to the member who owns stale decisions, else to owners of the project', async () => {
+    const { prisma } = world.platform.db
+    const { tenantId } = await prisma.project.findUniqueOrThrow({ where: { id: world.projectId } })
+    const { id: projectId } = await prisma.project.create({
+      data: { id: randomUUID(), tenantId, name: 'Shop' },
+    })
+    const join = async (name: string, role: string): Promise<string> => {
+      const email = `${name}-${randomUUID()}@shop.example`
+      const { id: userId } = await prisma.user.create({
+        data: { id: randomUUID(), email, name, passwordHash: '' },
+      })
+      await prisma.projectMember.create({ data: { projectId, userId, role } })
+      return email
+    }
+    const [ann, bob] = [await join('ann', 'owner'), await join('bob', 'editor')]
+    const updatedAt = new Date(Date.now() - STALE_AFTER_MS)
+    const evaluatedOn = new Date(0)
+    const add = (key: string, owner?: string, status = 'active') =>
+      prisma.decision.create({
+        data: { id: randomUUID(), projectId, key, status, definition: { owner }, updatedAt, evaluatedOn },
+      })
+    for (let index = 0; index < MAX_LISTED; index++) await add(`unowned-${100 + index}`)
+    await add('of-a-team', 'team checkout')
+    await add('of-bob', bob.toUpperCase())
+    await add('a-draft', bob, 'draft')
+    const queued = async (clock: () => number) => {
+      while (
+        (await Promise.all([1, 2, 3].map(() => reportDueProject({ db: world.platform.db, clock })))).some(
+          Boolean,
+        )
+      );
+      const notices = await prisma.staleNotice.findMany({
+        where: { projectId },
+        orderBy: { recipient: 'asc' },
+      })
+      await prisma.staleNotice.deleteMany({ where: { projectId } })
+      return notices
+    }
+    expect(await queued(Date.now)).toEqual([])
+    const inAWeek = () => Date.now() + REPORT_EVERY_MS
+    const unused = { reason: 'not_evaluated', since: updatedAt.toISOString() }
+    const [ofAnn, ofBob, ...others] = await queued(inAWeek)
+    expect(others).toEqual([])
+    expect(ofAnn).toMatchObject({ recipient: ann, total: MAX_LISTED + 1 })
+    expect(ofAnn?.decisions).toHaveLength(MAX_LISTED)
+    expect(ofBob).toMatchObject({ recipient: bob, total: 1, decisions: [{ key: 'of-bob', ...unused }] })
+    expect(await queued(inAWeek)).toEqual([])
+    await prisma.project.update({ where: { id: projectId }, data: { settings: { staleMails: false } } })
+    expect(await queued(() => inAWeek() + REPORT_EVERY_MS)).toEqual([])
+    await prisma.project.update({ where: { id: projectId }, data: { settings: {} } })
+    expect(await queued(() => inAWeek() + 2 * REPORT_EVERY_MS)).toHaveLength(2)
   })
 
   it.each([

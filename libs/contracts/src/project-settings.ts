@@ -72,6 +72,12 @@ export const ProjectSettings = Type.Object(
       }),
     ),
     approvals: Type.Optional(Approvals),
+    staleMails: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether a weekly email lists stale decisions to their owners; it does unless this is false.',
+      }),
+    ),
     ingestRequestsPerMinute: Type.Optional(
       Type.Integer({
         minimum: 1,

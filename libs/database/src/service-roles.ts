@@ -272,6 +272,7 @@ export const serviceGrants = {
   'decision-service': {
     tables: merge(CONFIG, API_KEYS, RESOLVE_PROFILES, ASSIGN_COUPON, {
       'ingest.outbox': 'INSERT',
+      'decision.decisions': 'UPDATE (evaluated_on)',
       'decision.profile_event_counts': 'SELECT',
     }),
     functions: [],
@@ -290,6 +291,7 @@ export const serviceGrants = {
       'email.hourly_counts': 'SELECT, INSERT, UPDATE, DELETE',
       'decision.stop_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'decision.proposal_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
+      'decision.stale_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'decision.proposals': 'SELECT (id, project_id, decision_id)',
       'webhook.webhooks':
         'SELECT (id, project_id, url, paused_reason, notice_due_at, notice_recipient, notice_attempts), ' +

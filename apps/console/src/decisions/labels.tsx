@@ -10,13 +10,17 @@ export const Labels = ({ decision: { owner, tags, stale } }: { decision: Decisio
     ))}
     {stale && (
       <Badge tone="warning">
-        {stale.reason === 'off'
-          ? `stale: off for ${daysSince(stale.since)} days`
-          : `stale: everyone gets ${stale.variant} for ${daysSince(stale.since)} days`}
+        stale: {STALE[stale.reason](stale.variant)} for {daysSince(stale.since)} days
       </Badge>
     )}
   </>
 )
+
+const STALE: Record<NonNullable<Decision['stale']>['reason'], (variant?: string) => string> = {
+  not_evaluated: () => 'nobody asks for it',
+  one_variant: (variant) => `everyone gets ${variant}`,
+  off: () => 'off',
+}
 
 const DAY_MS = 24 * 60 * 60 * 1_000
 const daysSince = (at: string): number => Math.floor((Date.now() - Date.parse(at)) / DAY_MS)

@@ -128,6 +128,7 @@ const withDefaults = ({
   identityVerification = 'optional',
   identifyEvents = false,
   archiveEvents = false,
+  staleMails = true,
   deniedTraits = [],
 }: Settings) => ({
   ingestValidation: {
@@ -140,6 +141,7 @@ const withDefaults = ({
   identityVerification,
   identifyEvents,
   archiveEvents,
+  staleMails,
   deniedTraits,
 })
 type FormSettings = ReturnType<typeof withDefaults>
@@ -154,6 +156,7 @@ const SettingsForm = ({ settings: read }: { settings: Settings }) => {
   const [verify, setVerify] = useState(settings.identityVerification === 'required')
   const [identifyEvents, setIdentifyEvents] = useState(settings.identifyEvents)
   const [archiveEvents, setArchiveEvents] = useState(settings.archiveEvents)
+  const [staleMails, setStaleMails] = useState(settings.staleMails)
   const save = useChange(
     async (next: FormSettings) => {
       const changed = Object.entries(next).filter(
@@ -182,6 +185,7 @@ const SettingsForm = ({ settings: read }: { settings: Settings }) => {
       identityVerification: verify ? 'required' : 'optional',
       identifyEvents,
       archiveEvents,
+      staleMails,
       deniedTraits: (values.deniedTraits ?? '')
         .split(',')
         .map((name) => name.trim())
@@ -266,6 +270,13 @@ const SettingsForm = ({ settings: read }: { settings: Settings }) => {
           hint="Of Segment's and RudderStack's libraries."
           checked={identifyEvents}
           onChange={setIdentifyEvents}
+          disabled={!isAdmin}
+        />
+        <Switch
+          label="Email about stale decisions"
+          hint="Once a week to their owners, while there are any."
+          checked={staleMails}
+          onChange={setStaleMails}
           disabled={!isAdmin}
         />
       </Form>

@@ -32,6 +32,7 @@ import {
   type DecisionRow,
   patchOf,
   toDecision,
+  usageOf,
 } from './decision-rows.ts'
 
 /** A project's decisions and their versions. */
@@ -193,7 +194,7 @@ const viewOf = ({ row, warnings }: ChangedDecision) => ({
 })
 
 const staleView = (row: DecisionRow) => {
-  const stale = stalenessOf(toDecision(row), row.updatedAt, Date.now())
+  const stale = stalenessOf(toDecision(row), usageOf(row), Date.now())
   return stale && { stale }
 }
 

@@ -128,17 +128,22 @@ const DecisionView = Type.Object({
   stale: Type.Optional(
     Type.Object(
       {
-        reason: Type.Unsafe<'one_variant' | 'off'>({
+        reason: Type.Unsafe<'not_evaluated' | 'one_variant' | 'off'>({
           type: 'string',
-          enum: ['one_variant', 'off'],
-          description: '`one_variant`: everyone gets it by the rules. `off`: the decision is off.',
+          enum: ['not_evaluated', 'one_variant', 'off'],
+          description:
+            '`not_evaluated`: no request has asked for it, in any environment. `one_variant`: everyone gets the variant by ' +
+            'the rules. `off`: the decision is off.',
         }),
-        variant: Type.String({ description: 'What everyone gets.' }),
+        variant: Type.Optional(
+          Type.String({ description: 'What everyone gets. Absent with `not_evaluated`.' }),
+        ),
         since: Timestamp,
       },
       {
         description:
-          'Everyone has got the same in production for 30 days, so that it can be removed from the code. Absent otherwise.',
+          'No request has asked for it for 30 days, or everyone has got the same in production for as long, so that it can ' +
+          'be removed from the code. Absent otherwise.',
       },
     ),
   ),

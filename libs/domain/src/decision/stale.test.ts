@@ -5,6 +5,7 @@ import { writeDecision } from './write-decision.ts'
 
 const NOW = Date.parse('2026-11-28T00:00:00Z')
 const LONG_AGO = new Date(NOW - STALE_AFTER_MS)
+const YESTERDAY = new Date(NOW - 24 * 60 * 60 * 1_000)
 
 const decision = (
   rules: Partial<DecisionRule>[],
@@ -55,20 +56,37 @@ describe('a stale decision', () => {
     ['a holdout', decision([{}], { holdout: 1 }), undefined],
     ['a schedule', decision([{}], { schedule: { startsAt: null, endsAt: null } }), undefined],
   ])('with %s', (_name, one, found) => {
-    const stale = stalenessOf(one, LONG_AGO, NOW)
+    const stale = stalenessOf(one, { changedAt: LONG_AGO, evaluatedOn: YESTERDAY }, NOW)
     if (found === undefined) expect(stale).toBeUndefined()
     else expect(stale).toMatchObject({ ...found, since: LONG_AGO.toISOString() })
   })
 
   it('is one only after 30 days without a change', () => {
-    expect(stalenessOf(decision([{}]), new Date(LONG_AGO.getTime() + 1), NOW)).toBeUndefined()
+    const changedAt = new Date(LONG_AGO.getTime() + 1)
+    expect(stalenessOf(decision([{}]), { changedAt, evaluatedOn: YESTERDAY }, NOW)).toBeUndefined()
   })
 
   it('is none while a guard holds its ramp', () => {
     const stop = { at: LONG_AGO.toISOString() } as never
     const states = { production: { r: { countedFrom: LONG_AGO.toISOString(), stop } } }
+    const held = { ...decision([{ ramp: ramp(LONG_AGO.getTime()) }]), states }
+    expect(stalenessOf(held, { changedAt: LONG_AGO, evaluatedOn: YESTERDAY }, NOW)).toBeUndefined()
+  })
+
+  it('is one that no request has asked for since its change 30 days ago, whatever it gives', () => {
+    const rollout = decision([{ rollout: 50 }])
+    const unused = { reason: 'not_evaluated', since: LONG_AGO.toISOString() }
+    const before = new Date(LONG_AGO.getTime() - 1)
+    const later = new Date(LONG_AGO.getTime() + 1)
+    const staleness = (changedAt: Date, evaluatedOn: Date) =>
+      stalenessOf(rollout, { changedAt, evaluatedOn }, NOW)
+    expect(staleness(LONG_AGO, before)).toEqual(unused)
+    expect(staleness(before, LONG_AGO)).toEqual(unused)
+    expect(staleness(before, later)).toBeUndefined()
+    expect(staleness(later, before)).toBeUndefined()
+    expect(stalenessOf(decision([{}]), { changedAt: LONG_AGO, evaluatedOn: LONG_AGO }, NOW)).toEqual(unused)
     expect(
-      stalenessOf({ ...decision([{ ramp: ramp(LONG_AGO.getTime()) }]), states }, LONG_AGO, NOW),
+      stalenessOf(decision([{}], {}, 'draft'), { changedAt: LONG_AGO, evaluatedOn: LONG_AGO }, NOW),
     ).toBeUndefined()
   })
 })

@@ -1,26 +1,43 @@
 import type { Decision, DecisionDefinition, DecisionRule } from '@waymark/contracts/decision-definition'
 import { rampStepsOf, stateOf } from './rule-state.ts'
 
-/** After how long a decision that gives everyone the same is stale, in ms. */
+/** After how long a decision that gives everyone the same, or that nobody asks for, is stale, in ms. */
 export const STALE_AFTER_MS = 30 * 24 * 60 * 60 * 1_000
 
 /** Why a decision may be removed from the code. */
 export type Staleness = {
-  /** `one_variant`: everyone gets the same by its rules. `off`: everyone gets the fallback variant because it is off. */
-  reason: 'one_variant' | 'off'
-  /** What everyone gets. */
-  variant: string
+  /**
+   * `not_evaluated`: no request asks for it. `one_variant`: everyone gets the same by its rules. `off`: everyone gets the
+   * fallback variant because it is off.
+   */
+  reason: 'not_evaluated' | 'one_variant' | 'off'
+  /** What everyone gets. Absent when no request asks for the decision. */
+  variant?: string
   /** Since when, at the latest (RFC 3339). */
   since: string
 }
 
+/** The times by which a decision is stale. */
+type Usage = {
+  changedAt: Date
+  /** The last day (UTC) on which a request asked for the decision, in any environment; at first that of its creation. */
+  evaluatedOn: Date
+}
+
 /**
- * Whether a decision has given everyone the same variant in production for 30 days, at `now` in ms since the epoch. A change
- * of it begins the time anew.
+ * Whether no request has asked for a decision for 30 days, or it has given everyone the same variant in production for as
+ * long, at `now` in ms since the epoch. A change of it begins the time anew.
  */
-export const stalenessOf = (decision: Decision, changedAt: Date, now: number): Staleness | undefined => {
+export const stalenessOf = (
+  decision: Decision,
+  { changedAt, evaluatedOn }: Usage,
+  now: number,
+): Staleness | undefined => {
   const { status, definition } = decision
   if (status !== 'active' && status !== 'paused') return undefined
+  const unusedSince = Math.max(changedAt.getTime(), evaluatedOn.getTime())
+  if (now - unusedSince >= STALE_AFTER_MS)
+    return { reason: 'not_evaluated', since: new Date(unusedSince).toISOString() }
   const same =
     status === 'paused'
       ? { reason: 'off' as const, variant: definition.fallbackVariant, since: 0 }
