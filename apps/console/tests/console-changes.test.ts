@@ -57,6 +57,13 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
 
   const parameter = (name: string) => new URL(page.url()).searchParams.get(name)
 
+  it('stays signed in while the account cannot be read', async () => {
+    const json = { error: 'store_unavailable', message: 'Not this time' }
+    await page.route('**/api/auth/me', (route) => route.fulfill({ status: 503, json }), { times: 1 })
+    await page.goto(`${project}/links`)
+    await page.getByRole('heading', { level: 1, name: 'Links' }).waitFor()
+  })
+
   it('takes the number that is typed after the old one was deleted', async () => {
     for (const [place, label, typed, name, stored] of [
       ['/explore/trends?breakdown=utm.source', 'Groups at most', '3', 'limit', '3'],

@@ -8,7 +8,6 @@ export const accountQuery = queryOptions({
   queryKey: ['account'],
   queryFn: (): Promise<Account> => unwrap(api.GET('/api/auth/me')),
   staleTime: 60_000,
-  retry: false,
 })
 
 const SIGNED_IN = 'signed-in'
