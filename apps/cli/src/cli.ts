@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import type { AddCommands, Run } from './command.ts'
+import { addAlertCommands } from './commands/alerts.ts'
 import { addAnnotateCommand } from './commands/annotate.ts'
 import { addConfigurationCommands } from './commands/configuration.ts'
 import { addCouponCommands } from './commands/coupons.ts'
@@ -77,6 +78,7 @@ const COMMANDS: readonly AddCommands[] = [
   addProjectCommands,
   addEventCommands,
   addQueryCommands,
+  addAlertCommands,
   addFlagCommands,
   addLinkCommands,
   addAnnotateCommand,

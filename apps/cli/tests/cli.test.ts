@@ -247,6 +247,21 @@ it('creates links', async () => {
   expect({ code, out }).toMatchObject({ code: 0, out: expect.stringMatching(/\/s\/from-cli\n$/) })
 })
 
+it('lists alerts and their history, and mutes them', async () => {
+  await post('alerts', {
+    name: 'Few visits',
+    measure: { web: { figure: 'visits' } },
+    condition: { type: 'below', value: 1 },
+    interval: 'day',
+  })
+  expect(await json(['alerts', 'list'])).toMatchObject([{ name: 'Few visits', mutedUntil: null }])
+  const until = '2100-01-01T00:00:00.000Z'
+  expect(await json(['alerts', 'mute', 'Few visits', '--until', until])).toMatchObject({ mutedUntil: until })
+  expect((await run(['alerts', 'unmute', 'Few visits'])).out).toBe('Few visits is not muted any more\n')
+  expect(await json(['alerts', 'history', 'Few visits', '--changes'])).toBeInstanceOf(Array)
+  expect(await run(['alerts', 'mute', 'Other', '--until', until])).toMatchObject({ code: 4 })
+})
+
 it('notes what happened, now or at a time', async () => {
   expect(await json(['annotate', 'Deployed 1.4.0'])).toMatchObject({ kind: 'note', text: 'Deployed 1.4.0' })
   expect(await json(['annotate', 'Sale', '--at', '2026-01-01T09:00:00+01:00'])).toMatchObject({

@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { maskedUrl } from '@waymark/contracts/masked-url'
 import { type Constellation, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createRunner, createToken, temporaryFolder, toServer } from './run.ts'
@@ -128,6 +129,13 @@ const fill = async (projectId: string): Promise<void> => {
     kind: 'funnel',
     query: { steps: [{ eventName: 'page_view' }, { eventName: 'order_placed' }], windowSeconds: 3_600 },
   })
+  await create('POST', 'alerts', {
+    name: 'Few orders',
+    measure: { insightId: insight.id },
+    condition: { type: 'unusual', direction: 'down' },
+    interval: 'hour',
+    emailRoles: ['owner'],
+  })
   await create('POST', 'dashboards', { name: 'Overview', insightIds: [funnel.id, insight.id] })
   // It is required by one whose key comes before it.
   await create('POST', 'decisions', {
@@ -217,6 +225,7 @@ describe('a project with everything in it', () => {
     expect(
       (await readdir(file('.'), { recursive: true })).filter((name) => name.endsWith('.yaml')).sort(),
     ).toEqual([
+      'alerts/Few-orders.yaml',
       'coupon-pools/Summer.yaml',
       expect.stringMatching(/^coupon-pools\/Ten/),
       'coupon-pools/Welcome.yaml',
@@ -387,11 +396,24 @@ describe('files', () => {
       code: 2,
       err: 'webhooks/hook.yaml: the environment has no HOOK_KEY\n',
     })
+    const alert = { name: 'Few', condition: { type: 'below', value: 1 }, interval: 'day' }
+    const slackUrl = `https://hooks.slack.example/${REFERENCE}`
+    await write(
+      'alerts/few.yaml',
+      JSON.stringify({ ...alert, measure: { web: { figure: 'visits' } }, slackUrl }),
+    )
     await json(['apply'], at(project, { HOOK_KEY: 'secret' }))
     expect(await manage(project)('GET', 'webhooks')).toMatchObject({
       data: [{ url: 'http://127.0.0.1:9/hook?key=secret' }],
     })
+    const [stored] = (await manage(project)('GET', 'alerts')).data as Fields[]
+    expect(stored?.slackUrl).toBe(maskedUrl('https://hooks.slack.example/secret'))
+    expect(await json(['diff'], at(project, { HOOK_KEY: 'secret' }))).toMatchObject({ changes: [] })
+    expect(shown(await json<Plan>(['diff'], at(project, { HOOK_KEY: 'other' })))).toContain(
+      'update alerts/Few',
+    )
     await json(['pull'], at(project, { HOOK_KEY: 'secret' }))
+    expect(await read('alerts/few.yaml')).toContain(REFERENCE)
     expect(await read('webhooks/hook.yaml')).toContain(REFERENCE)
     // Without the variable, the value is not known to be another one.
     await json(['pull'], at(project))

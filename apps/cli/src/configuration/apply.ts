@@ -84,9 +84,9 @@ export const patchOf = (change: Change, stored: StoredItem, names: Names): Field
   )
 }
 
-/** The fields with ids in place of names. */
-export const withIds = ({ kind, fields, file }: Change, names: Names): Fields => {
-  let found: unknown = fields
+/** The fields with ids in place of names, and with whole secrets. */
+export const withIds = ({ kind, fields, file, secrets }: Change, names: Names): Fields => {
+  let found: unknown = { ...fields, ...secrets }
   for (const [path, target] of Object.entries(resourceOf(kind).references ?? {}))
     found = replaceAt(found, path, (name) => {
       const id = names.idOf(target, name)

@@ -7,6 +7,7 @@ import {
   configurationKinds,
   configurationResources,
 } from '@waymark/contracts/configuration'
+import { maskedUrl } from '@waymark/contracts/masked-url'
 import { parse, stringify } from 'yaml'
 import type { Env } from '../credentials.ts'
 import { CliError } from '../exit-codes.ts'
@@ -19,6 +20,8 @@ export type FileItem = Item & {
   file: string
   /** The fields as written, with references to secrets. */
   written: Fields
+  /** Whole secret addresses, which `fields` has as they are read. */
+  secrets: Fields
 }
 
 const SETTINGS_FILE = 'settings.yaml'
@@ -81,9 +84,24 @@ const readItem = async (folder: string, file: string, env: Env): Promise<FileIte
   if (needed !== undefined && typeof written[needed] !== 'string')
     throw new CliError(`${file}: the field ${needed} is missing or no text`)
   const resolved = resolveSecrets(written, file, env) as Fields
-  const fields = compact(schemaOf(resource), resolved, resource.defaults ?? {}) as Fields
-  return { kind, name: nameOf(resource, fields), file, fields, written }
+  const secrets = Object.fromEntries(
+    (resource.secrets ?? []).flatMap((name) => (isAddress(resolved[name]) ? [[name, resolved[name]]] : [])),
+  )
+  const shown = { ...resolved, ...masked(secrets) }
+  const fields = compact(schemaOf(resource), shown, resource.defaults ?? {}) as Fields
+  return { kind, name: nameOf(resource, fields), file, fields, written, secrets }
 }
+
+const isAddress = (value: unknown): value is string => typeof value === 'string' && URL.canParse(value)
+
+/** Secret addresses as they are read. One that is masked already stays so. */
+const masked = (secrets: Fields): Fields =>
+  Object.fromEntries(
+    Object.entries(secrets).map(([name, url]) => [
+      name,
+      /\/…#[0-9a-f]+$/.test(`${url}`) ? url : maskedUrl(`${url}`),
+    ]),
+  )
 
 const resolveSecrets = (value: unknown, file: string, env: Env): unknown => {
   if (typeof value === 'string')
@@ -109,7 +127,12 @@ const mayGive = (written: string, value: string, env: Env): boolean => {
 }
 
 /** Puts references to the environment back where they still give the value that is stored. */
-const keepSecrets = (value: unknown, written: unknown, env: Env): unknown => {
+const keepSecrets = (
+  value: unknown,
+  written: unknown,
+  env: Env,
+  secrets: readonly string[] = [],
+): unknown => {
   if (typeof value === 'string' && typeof written === 'string' && written.search(SECRET) >= 0) {
     return mayGive(written, value, env) ? written : value
   }
@@ -117,8 +140,22 @@ const keepSecrets = (value: unknown, written: unknown, env: Env): unknown => {
     return value.map((item, index) => keepSecrets(item, written[index], env))
   if (!isObject(value) || !isObject(written)) return value
   return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [name, keepSecrets(member, written[name], env)]),
+    Object.entries(value).map(([name, member]) => [
+      name,
+      secrets.includes(name) && mayMask(written[name], member, env)
+        ? written[name]
+        : keepSecrets(member, written[name], env),
+    ]),
   )
+}
+
+/** Whether a secret address with references to the environment may be the one that is shown masked. */
+const mayMask = (written: unknown, shown: unknown, env: Env): boolean => {
+  if (typeof written !== 'string') return false
+  const names = [...written.matchAll(SECRET)].map(([, name = '']) => name)
+  if (names.some((name) => env[name] === undefined)) return true
+  const url = written.replaceAll(SECRET, (_all, name: string) => env[name] ?? '')
+  return isAddress(url) && maskedUrl(url) === shown
 }
 
 /** What writing files has changed. */
@@ -142,7 +179,7 @@ export const writeFiles = async (
   for (const item of items) {
     const file = fileOf(item, before, new Set(files.map((one) => one.toLowerCase())), env)
     files.push(file)
-    const fields = keepSecrets(item.fields, before.get(file)?.fields, env)
+    const fields = keepSecrets(item.fields, before.get(file)?.fields, env, resourceOf(item.kind).secrets)
     const text = stringify(fields, { lineWidth: 100, aliasDuplicateObjects: false })
     const old = before.get(file)?.text
     if (old === text) continue

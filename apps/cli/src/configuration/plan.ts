@@ -20,6 +20,8 @@ export type Change = {
   file?: string
   /** All fields as they are to be. Empty for `remove`. */
   fields: Fields
+  /** Whole secret addresses, in place of those in `fields`. */
+  secrets?: Fields
   changes: FieldChange[]
   /** The resource as it is stored. Absent for `create`. */
   stored?: StoredItem
@@ -62,12 +64,13 @@ export const planChanges = (
   return { changes: [...inOrder(changes), ...inOrder(removals).reverse()], unmanaged }
 }
 
-const creationOf = ({ kind, name, file, fields }: FileItem): Change => ({
+const creationOf = ({ kind, name, file, fields, secrets }: FileItem): Change => ({
   action: 'create',
   kind,
   name,
   file,
   fields,
+  secrets,
   changes: changesOf({}, fields),
   isConflict: false,
 })
@@ -84,7 +87,18 @@ const updateOf = (item: FileItem, stored: StoredItem, lock: Lock | undefined): C
     throw new CliError(
       `${file}: ${fixed.join(', ')} of ${name} cannot be changed. Give a new one another name.`,
     )
-  return { action: 'update', kind, name, file, fields, changes, stored, isConflict: isChanged(stored, lock) }
+  const { secrets } = item
+  return {
+    action: 'update',
+    kind,
+    name,
+    file,
+    fields,
+    secrets,
+    changes,
+    stored,
+    isConflict: isChanged(stored, lock),
+  }
 }
 
 const fieldsOfUpdate = (kind: ConfigurationKind): string[] => {
