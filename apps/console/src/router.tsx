@@ -148,6 +148,16 @@ const dashboard = createRoute({
   path: '/dashboards/$id',
   component: lazyRouteComponent(() => import('./dashboards/dashboard.tsx'), 'DashboardPage'),
 })
+const alerts = createRoute({
+  getParentRoute,
+  path: '/alerts',
+  component: lazyRouteComponent(() => import('./alerts/alerts.tsx'), 'Alerts'),
+})
+const alert = createRoute({
+  getParentRoute,
+  path: '/alerts/$id',
+  component: lazyRouteComponent(() => import('./alerts/alert.tsx'), 'AlertPage'),
+})
 const people = createRoute({
   getParentRoute,
   path: '/people',
@@ -343,6 +353,8 @@ const pages = [
   savedInsights,
   dashboards,
   dashboard,
+  alerts,
+  alert,
   people,
   person,
   segments,

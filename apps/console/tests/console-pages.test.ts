@@ -52,6 +52,7 @@ const PLACES = [
   ['paths', '/explore/paths'],
   ['saved', '/explore/saved'],
   ['dashboards', '/dashboards'],
+  ['alerts', '/alerts'],
   ['people', '/people'],
   ['segments', '/people/segments'],
   ['catalog', '/catalog'],
@@ -80,7 +81,7 @@ const PLACES = [
 ] as const
 /** Pages whose empty list shows a command of the API that creates its first item. */
 const CREATED_BY_COMMAND = new Set(
-  'saved dashboards segments catalog links campaigns domains coupons decisions email suppressions senders conversions webhooks'.split(
+  'saved dashboards alerts segments catalog links campaigns domains coupons decisions email suppressions senders conversions webhooks'.split(
     ' ',
   ),
 )
@@ -137,6 +138,13 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       name: 'Regular customers',
       condition: { counts: [{ eventName: 'order_placed', days: 30, op: 'gte', value: 2 }] },
     })
+    const { id: alertId } = await post('alerts', {
+      name: 'Few visitors',
+      measure: { web: { figure: 'visitors' } },
+      condition: { type: 'unusual', direction: 'down' },
+      interval: 'hour',
+      emailRoles: ['owner'],
+    })
     await addMember('editor')
     await post('invitations', { email: 'somebody.with.a.long.name@shop.example', role: 'viewer' })
     const change = { status: 'paused', rules: [{ rollout: 50, variant: 'countdown' }] }
@@ -159,6 +167,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['new-segment', '/people/segments?open=new'],
       ['segment form', '/people/segments/regulars?open=edit'],
       ['definition', `/catalog/${await idIn('event-definitions')}`],
+      ['alert', `/alerts/${alertId}`],
       ['decision schedule', '/decisions/demo-sale-banner?view=schedule'],
       ['links by clicks', '/links?sort-links=-Clicks'],
       ['decision history', '/decisions/demo-sale-banner?view=history'],
@@ -182,6 +191,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ...['rename', 'add'].map((name) => `/explore/saved?${name}=${insight}`),
       '/dashboards?new=1',
       ...['rename', 'add'].map((name) => `${dashboard}?open=${name}`),
+      '/alerts?new=1',
+      `/alerts/${alertId}?open=edit`,
       '/catalog?new=1',
       `/catalog/${await idIn('event-definitions')}?open=edit`,
       `/catalog/${await idIn('event-definitions')}?row=1`,

@@ -7,6 +7,7 @@ export const PAGES = [
   { title: 'Web', to: '/p/$projectId/web', icon: 'web' },
   { title: 'Explore', to: '/p/$projectId/explore', icon: 'explore' },
   { title: 'Dashboards', to: '/p/$projectId/dashboards', icon: 'dashboards' },
+  { title: 'Alerts', to: '/p/$projectId/alerts', icon: 'alerts' },
   { title: 'People', to: '/p/$projectId/people', icon: 'people' },
   { title: 'Catalog', to: '/p/$projectId/catalog', icon: 'catalog' },
   { title: 'Links', to: '/p/$projectId/links', icon: 'links' },

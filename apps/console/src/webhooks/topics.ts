@@ -7,6 +7,8 @@ export const TOPICS = [
   ['decision.changed', 'Changes of decisions'],
   ['email.sent', 'Emails that were sent'],
   ['email.bounced', 'Emails that bounced'],
+  ['alert.fired', 'Alerts that begin to fire'],
+  ['alert.resolved', 'Alerts that end to fire'],
   ['audit', 'Entries of the audit log'],
 ] as const
 
