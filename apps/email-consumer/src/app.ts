@@ -11,6 +11,7 @@ import { createDeliveryQueue } from './delivery-queue-queries.ts'
 import { createHourlyLimit } from './hourly-limit-queries.ts'
 import { measureTransport } from './measure-transport.ts'
 import { createSendAccountMails } from './send-account-mails.ts'
+import { createSendAlertNotices } from './send-alert-notices.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendProposalNotices } from './send-proposal-notices.ts'
 import { createSendStaleNotices } from './send-stale-notices.ts'
@@ -114,6 +115,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
       everyMs('account-mails', QUEUED_INTERVAL_MS, createSendAccountMails(queued)),
       everyMs('webhook-notices', NOTICE_INTERVAL_MS, createSendWebhookNotices(queued)),
       everyMs('stop-notices', NOTICE_INTERVAL_MS, createSendStopNotices(queued)),
+      everyMs('alert-notices', NOTICE_INTERVAL_MS, createSendAlertNotices(queued)),
       everyMs('proposal-notices', NOTICE_INTERVAL_MS, createSendProposalNotices(queued)),
       everyMs('stale-notices', NOTICE_INTERVAL_MS, createSendStaleNotices(queued)),
       everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {

@@ -12,6 +12,8 @@ import { createSessions, forgetExpired } from './accounts/session-queries.ts'
 import { signInRoutes } from './accounts/sign-in.ts'
 import { tenantRoutes } from './accounts/tenants.ts'
 import { userRoutes } from './accounts/users.ts'
+import { alertRoutes } from './alerts/alerts.ts'
+import { evaluateAlerts } from './alerts/evaluate-alerts.ts'
 import { analyticsRoutes } from './analytics/analytics-routes.ts'
 import { dashboardRoutes } from './analytics/dashboards.ts'
 import { insightRoutes } from './analytics/insights.ts'
@@ -206,6 +208,7 @@ export const createManagementApi = (
       pipelineStatsRoute(deps),
       deliveryStatsRoute(deps),
       ...annotationRoutes(deps),
+      ...alertRoutes(deps),
       ...analyticsRoutes(deps),
       ...insightRoutes(deps),
       ...dashboardRoutes(deps),
@@ -237,6 +240,7 @@ export const createManagementApi = (
       applyProposals(deps),
       evaluateGuards(deps),
       reportStaleDecisions(deps),
+      ...evaluateAlerts({ ...deps, publicUrl: publicAddress }),
     ],
   }
 }

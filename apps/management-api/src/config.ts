@@ -63,6 +63,11 @@ export const quotasConfig = {
   emailTriggers: quota('QUOTA_EMAIL_TRIGGERS', 1_000, 'Email triggers of a project, without archived ones.'),
   insights: quota('QUOTA_INSIGHTS', 2_000, 'Insights of a project.'),
   dashboards: quota('QUOTA_DASHBOARDS', 500, 'Dashboards of a project.'),
+  alerts: quota(
+    'QUOTA_ALERTS',
+    100,
+    'Alerts of a project. Each is a query an hour or a day, which takes its turn with those of other projects.',
+  ),
   annotations: quota('QUOTA_ANNOTATIONS', 10_000, 'Annotations of a project.'),
   shares: quota('QUOTA_SHARES', 200, 'Shared links of a project, including expired ones.'),
   couponPools: quota('QUOTA_COUPON_POOLS', 10_000, 'Coupon pools of a project, including archived ones.'),

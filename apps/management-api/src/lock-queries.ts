@@ -5,6 +5,7 @@ import { requireId } from './http/validation.ts'
 type Transaction = Pick<Prisma.TransactionClient, '$executeRaw' | '$queryRaw' | '$queryRawUnsafe'>
 
 type Table =
+  | 'core.alerts'
   | 'core.api_keys'
   | 'core.dashboards'
   | 'core.event_definitions'

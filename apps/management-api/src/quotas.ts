@@ -23,6 +23,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   dashboards: 'dashboards',
   shares: 'shared links, including expired ones',
   annotations: 'annotations',
+  alerts: 'alerts',
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
   promotions: 'automatic promotions that are not archived',

@@ -2,6 +2,7 @@ import { consumerGroups } from '@waymark/contracts/topics'
 import { webhookDeliveryStatuses } from '@waymark/contracts/webhook'
 import type { RetryPlan } from '@waymark/domain/email'
 import {
+  alertMessage,
   auditMessage,
   decisionMessage,
   emailMessage,
@@ -25,6 +26,7 @@ import { createHttpPost } from './http-post.ts'
 import { createReadWebhooks } from './read-webhooks.ts'
 import { createReplayDeliveries } from './replay-queries.ts'
 import { createSendDeliveries } from './send-deliveries.ts'
+import { createSendSlackNotices } from './send-slack-notices.ts'
 import { createStoreDeliveries } from './store-deliveries.ts'
 
 export { webhookConfig } from './config.ts'
@@ -44,6 +46,7 @@ const LONGEST_BLOCK_MS = 5 * 60_000
 /** Time to store the outcome of an attempt. */
 const SETTLE_MS = 60_000
 const SEND_INTERVAL_MS = 250
+const NOTICE_INTERVAL_MS = 2_000
 const RETENTION_INTERVAL_MS = 60_000
 /** A replay waits this long for earlier portions. */
 const REPLAY_INTERVAL_MS = 1_000
@@ -130,6 +133,10 @@ export const createWebhookDispatcher = (
         handle: store((email) => [emailMessage(email)]),
       }),
       bus.subscribe({
+        ...consumerGroups.webhookAlerts,
+        handle: store((change) => [alertMessage(change)]),
+      }),
+      bus.subscribe({
         ...consumerGroups.webhookAudit,
         handle: store((entry) => [auditMessage(entry)]),
       }),
@@ -148,6 +155,11 @@ export const createWebhookDispatcher = (
           onSettled: ({ status, durationMs }) => attempts.observe({ status }, durationMs / 1_000),
           onPaused: (reason) => paused.inc({ reason }),
         }),
+      ),
+      everyMs(
+        'slack-notices',
+        NOTICE_INTERVAL_MS,
+        createSendSlackNotices({ pool: db.pool, post: http.post, log }),
       ),
       drain('webhook-replays', REPLAY_INTERVAL_MS, createReplayDeliveries({ db })),
       drain('webhook-retention', RETENTION_INTERVAL_MS, () => queue.deleteOld(retentionDays)),

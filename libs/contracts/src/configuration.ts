@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox'
+import { createAlert, deleteAlert, getAlert, listAlerts, updateAlert } from './http/alerts.ts'
 import {
   archiveCouponPool,
   createCouponPool,
@@ -69,6 +70,7 @@ export const configurationKinds = [
   'link-domains',
   'email-triggers',
   'insights',
+  'alerts',
   'dashboards',
   'decisions',
   'webhooks',
@@ -98,6 +100,8 @@ export type ConfigurationResource = {
   readonly references?: Readonly<Record<string, ConfigurationKind>>
   /** What the API stores where a request has no value. `*` stands for any key. Undefined: it generates a value. */
   readonly defaults?: Readonly<Record<string, unknown>>
+  /** Fields with a secret address, which is read as `maskedUrl` shows it. */
+  readonly secrets?: readonly string[]
   /** Which of those that are read are left out, such as archived ones. */
   readonly isLeftOut?: (view: Readonly<Record<string, unknown>>) => boolean
 }
@@ -203,6 +207,35 @@ export const configurationResources: readonly ConfigurationResource[] = [
     state: [...ids, 'version'],
   },
   {
+    kind: 'alerts',
+    identity: 'name',
+    list: listAlerts,
+    get: getAlert,
+    create: createAlert,
+    update: updateAlert,
+    remove: deleteAlert,
+    state: [
+      ...ids,
+      'version',
+      'state',
+      'firingSince',
+      'mutedUntil',
+      'bucket',
+      'value',
+      'expected',
+      'deviation',
+      'problem',
+    ],
+    references: { 'measure.insightId': 'insights' },
+    defaults: {
+      timeZone: 'UTC',
+      emailRoles: [],
+      webhooks: true,
+      'condition.direction': 'either',
+    },
+    secrets: ['slackUrl'],
+  },
+  {
     kind: 'dashboards',
     identity: 'name',
     list: listDashboards,
@@ -272,6 +305,8 @@ export const notConfiguration: Readonly<Record<string, string>> = {
   updateCoupon: 'data',
   revokeCoupons: 'data',
   rollBackRedemption: 'data',
+  muteAlert: 'an action',
+  unmuteAlert: 'an action',
   createAnnotation: 'data',
   deleteAnnotation: 'data',
   createShare: 'a secret',

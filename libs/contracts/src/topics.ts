@@ -1,5 +1,6 @@
 import type { Static, TSchema } from 'typebox'
 import {
+  AlertChange,
   AuditRecord,
   ChangedProfile,
   DecisionChange,
@@ -45,6 +46,7 @@ export const exposures = defineTopic('decisions.exposed.v1', Exposure)
 export const changedProfiles = defineTopic('profiles.changed.v1', ChangedProfile)
 export const decisionChanges = defineTopic('decisions.changed.v1', DecisionChange)
 export const sentEmails = defineTopic('emails.sent.v1', EmailRecord)
+export const alertChanges = defineTopic('alerts.changed.v1', AlertChange)
 export const auditRecords = defineTopic('audit.recorded.v1', AuditRecord)
 /** Larger, because a dead letter contains another record in base64. */
 export const deadLetters = defineTopic('dead-letters.v1', DeadLetter, { maxMessageBytes: 4 * 1024 * 1024 })
@@ -67,6 +69,7 @@ export const consumerGroups = {
   webhookClicks: { group: 'webhooks-clicks', topic: linkClicks },
   webhookDecisions: { group: 'webhooks-decisions', topic: decisionChanges },
   webhookEmails: { group: 'webhooks-emails', topic: sentEmails },
+  webhookAlerts: { group: 'webhooks-alerts', topic: alertChanges },
   webhookAudit: { group: 'webhooks-audit', topic: auditRecords },
 } as const
 
@@ -81,6 +84,7 @@ export const topics: readonly Topic<unknown>[] = [
   changedProfiles,
   decisionChanges,
   sentEmails,
+  alertChanges,
   auditRecords,
   deadLetters,
 ]

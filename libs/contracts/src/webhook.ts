@@ -7,6 +7,8 @@ export const webhookTopics = [
   'decision.changed',
   'email.sent',
   'email.bounced',
+  'alert.fired',
+  'alert.resolved',
   'audit',
 ] as const
 export type WebhookTopic = (typeof webhookTopics)[number]

@@ -181,6 +181,9 @@ export const serviceGrants = {
       'core.dashboards': 'SELECT, INSERT, UPDATE, DELETE',
       'core.shares': 'SELECT, INSERT, UPDATE, DELETE',
       'core.annotations': 'SELECT, INSERT, DELETE',
+      'core.alerts': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.alert_evaluations': 'SELECT, INSERT, DELETE',
+      'core.alert_notices': 'SELECT, INSERT',
       // Only a process that owns its database adds demo data, so this role has nothing to delete.
       'core.demo_data': 'SELECT',
       'ingest.event_ids': 'SELECT',
@@ -289,6 +292,7 @@ export const serviceGrants = {
       'email.senders': 'SELECT, UPDATE',
       'email.account_mails': 'SELECT, UPDATE (token_hash, token_expires_at, mail_due_at, mail_attempts)',
       'email.hourly_counts': 'SELECT, INSERT, UPDATE, DELETE',
+      'core.alert_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'decision.stop_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'decision.proposal_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'decision.stale_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
@@ -301,6 +305,7 @@ export const serviceGrants = {
   },
   'webhook-dispatcher': {
     tables: merge(CONFIG, API_KEYS, {
+      'core.alert_notices': 'SELECT, UPDATE (due_at, attempts), DELETE',
       'ingest.erasures': 'SELECT',
       'webhook.webhooks': 'SELECT, UPDATE, DELETE',
       'webhook.deliveries': 'SELECT, INSERT, UPDATE, DELETE',

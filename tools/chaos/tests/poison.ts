@@ -16,6 +16,7 @@ const consumed: Record<string, string[]> = {
   'profiles.changed.v1': ['persistence-profiles'],
   'decisions.changed.v1': ['webhooks-decisions'],
   'emails.sent.v1': ['webhooks-emails'],
+  'alerts.changed.v1': ['webhooks-alerts'],
   'audit.recorded.v1': ['webhooks-audit'],
   'dead-letters.v1': ['persistence-dead-letters'],
 }

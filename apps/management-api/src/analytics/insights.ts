@@ -12,14 +12,13 @@ import {
   updateInsight,
 } from '@waymark/contracts/http/insights'
 import { pick } from '@waymark/contracts/http/pick'
-import type { ValidationItem } from '@waymark/contracts/http/track-result'
 import { requireValid } from '@waymark/contracts/require-valid'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
 import type { Prisma } from '@waymark/database'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
 import { pageOf } from '../http/page.ts'
-import { invalid, requireFound, requireId, unfit, unprocessable } from '../http/validation.ts'
+import { below, requireFound, requireId, unfit, unprocessable } from '../http/validation.ts'
 import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { lockQuota, requireWithinQuota } from '../quotas.ts'
@@ -72,6 +71,12 @@ export const insightRoutes = ({ projectRoute, db, clock, quotas }: ManagementDep
     projectRoute(deleteInsight, async ({ projectId, id, requireMatch }) => {
       await db.prisma.$transaction(async (tx) => {
         requireMatch(view(await lockInsight(tx, projectId, id)))
+        const alert = await tx.alert.findFirst({ where: { insightId: id }, select: { name: true } })
+        if (alert)
+          throw new AppError(
+            'conflict',
+            `The alert ${alert.name} watches this insight: delete the alert first`,
+          )
         await tx.insight.delete({ where: { id } })
         await removeFromDashboards(tx, projectId, id, new Date(clock()))
       })
@@ -99,11 +104,7 @@ const requireUsableQuery = (kind: InsightKind, query: unknown): Prisma.InputJson
       'max_bytes',
       `must have at most ${MAX_QUERY_BYTES} bytes as JSON; got ${bytes}`,
     )
-  try {
-    readers[kind](query)
-  } catch (error) {
-    throw error instanceof AppError ? belowQuery(error) : error
-  }
+  below('query', () => readers[kind](query))
   return query as Prisma.InputJsonObject
 }
 
@@ -119,13 +120,6 @@ const withRange = <T extends { from?: string; to?: string }>(saved: T): T & { fr
   const { from = timeText(end - DAY_MS) } = saved
   const { to = timeText(saved.from === undefined ? end : end + DAY_MS) } = saved
   return { ...saved, from, to }
-}
-
-const belowQuery = ({ details }: AppError): AppError => {
-  const errors = (details.errors ?? []) as ValidationItem[]
-  return invalid(
-    errors.map((error) => ({ ...error, field: error.field === '' ? 'query' : `query.${error.field}` })),
-  )
 }
 
 const view = (insight: Insight) => pick(insight, InsightView)

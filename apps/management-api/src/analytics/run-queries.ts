@@ -22,6 +22,8 @@ const LIST_TIMEOUT_MS = 4_000
 const MAX_SHARED_QUERIES = 16
 const MAX_SHARED_QUERIES_PER_TENANT = 4
 const MAX_SHARED_QUERIES_PER_PROJECT = 2
+/** Queries of alerts, which run one after another. */
+const MAX_ALERT_QUERIES = 1
 /** Retry time of a query that was refused, in s. */
 const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
@@ -40,7 +42,7 @@ export type RunQuery = <T>(
     /** Less than what a query may take otherwise. */
     timeoutMs?: number
     /** Whose query it is: of the project's users and keys, unless given. */
-    lane?: 'own' | 'shared'
+    lane?: 'own' | 'shared' | 'alerts'
   },
   answer: (queryStore: QueryStore) => Promise<T>,
 ) => Promise<T>
@@ -88,6 +90,7 @@ export const createRunQuery = (
         perTenant: MAX_SHARED_QUERIES_PER_TENANT,
         perProject: MAX_SHARED_QUERIES_PER_PROJECT,
       },
+      alerts: { max: MAX_ALERT_QUERIES },
     },
     retryAfterSeconds: BUSY_RETRY_S,
   })

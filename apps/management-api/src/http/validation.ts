@@ -36,6 +36,22 @@ const sentenceOf = (
   { field, message }: { field: string; message: string } = { field: '', message: 'is not valid' },
 ) => `${field === '' ? 'The request' : field} ${message}`
 
+/**
+ * Reads what is below a field of the request.
+ * @throws AppError unprocessable as `read` does, with fields below `field`
+ */
+export const below = <T>(field: string, read: () => T): T => {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    const errors = (error.details.errors ?? []) as ValidationItem[]
+    throw invalid(
+      errors.map((one) => ({ ...one, field: one.field === '' ? field : `${field}.${one.field}` })),
+    )
+  }
+}
+
 /** 422 for what does not fit its schema. */
 export const unfit = (problem: SchemaProblem): AppError => invalid([problem])
 

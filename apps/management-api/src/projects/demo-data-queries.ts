@@ -48,6 +48,7 @@ const DELETE_RESOURCES = [
         WHERE NOT id = ANY($1::uuid[]) ORDER BY position)
     WHERE insight_ids && $1::uuid[]`,
   ],
+  ['insight', 'DELETE FROM core.alerts WHERE insight_id = ANY($1::uuid[])'],
   ['insight', 'DELETE FROM core.insights WHERE id = ANY($1::uuid[])'],
 ] as const
 

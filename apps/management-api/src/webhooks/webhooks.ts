@@ -153,7 +153,8 @@ const requireUsable = ({ url, filter }: { url?: string; filter?: unknown }): voi
   if (filter !== undefined && filter !== null) requireUsableFilter(filter)
 }
 
-const isUsableUrl = (text: string): boolean => {
+/** Whether an address can be posted to. Where it leads is checked when it is used. */
+export const isUsableUrl = (text: string): boolean => {
   const url = URL.parse(text)
   return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
 }

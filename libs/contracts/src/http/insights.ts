@@ -4,6 +4,7 @@ import { compileValidator } from '../validator.ts'
 import { MAX_QUERY_BYTES, savedQueries } from './analytics.ts'
 import { orderedIds } from './analytics-parts.ts'
 import { closeObjects } from './close-objects.ts'
+import { ErrorBody } from './error-bodies.ts'
 import { defineOperation } from './operation.ts'
 import { PageQuery, pageOf } from './page.ts'
 
@@ -113,10 +114,13 @@ export const deleteInsight = defineOperation({
   path: `${insights}/{id}`,
   tag,
   summary: 'Delete an insight',
-  description: 'It is removed from all dashboards.',
+  description: 'It is removed from all dashboards. Refused while an alert watches it.',
   access: editor,
   effects: [],
-  answers: { 204: { description: 'Deleted' } },
+  answers: {
+    204: { description: 'Deleted' },
+    409: { description: 'An alert watches it', schema: ErrorBody },
+  },
 })
 
 export const createDashboard = defineOperation({

@@ -1,5 +1,6 @@
 import { accessTokenOperations } from './access-tokens.ts'
 import { accountOperations } from './accounts.ts'
+import { alertOperations } from './alerts.ts'
 import { analyticsOperations } from './analytics.ts'
 import { annotationOperations } from './annotations.ts'
 import { apiKeyOperations } from './api-keys.ts'
@@ -73,6 +74,7 @@ export const operations: readonly Operation[] = [
   ...webAnalyticsOperations,
   ...insightOperations,
   ...annotationOperations,
+  ...alertOperations,
   ...shareOperations,
   ...couponOperations,
   ...promotionOperations,

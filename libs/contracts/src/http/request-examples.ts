@@ -173,6 +173,16 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   },
   createInsight: { name: 'Visitors by country', kind: 'trends', query: trends },
   updateInsight: { name: 'Visitors by country' },
+  createAlert: {
+    name: 'Few visitors',
+    measure: { web: { figure: 'visitors' } },
+    condition: { type: 'unusual', direction: 'down' },
+    interval: 'hour',
+    timeZone: 'Europe/Berlin',
+    emailRoles: ['owner'],
+  },
+  updateAlert: { condition: { type: 'below', value: 100 } },
+  muteAlert: { until: '2100-01-01T00:00:00Z' },
   createDashboard: { name: 'Shop', insightIds: [] },
   updateDashboard: { name: 'Shop' },
 

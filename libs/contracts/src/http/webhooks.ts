@@ -37,7 +37,7 @@ const fields = {
     uniqueItems: true,
     description:
       '`decision.changed`: a new version of a decision; `email.sent` and `email.bounced`: emails of triggers, without ' +
-      'their addresses; `audit`: entries of the audit log.',
+      'their addresses; `alert.fired` and `alert.resolved`: an alert begins and ends to fire; `audit`: entries of the audit log.',
   }),
 }
 const optional = {

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import type { AlertCondition, AlertInterval } from '../http/alerts.ts'
 import { Id, NullableString, Timestamp } from '../schema-parts.ts'
 
 /** `audit.recorded.v1`: an entry of a project's audit log. */
@@ -57,6 +58,32 @@ export const DecisionChange = Type.Object({
   at: Timestamp,
 })
 export type DecisionChange = Static<typeof DecisionChange>
+
+const NullableNumber = Type.Unsafe<number | null>({ type: ['number', 'null'] })
+
+/** `alerts.changed.v1`: an alert began to fire, or that ended. Records of one alert keep their order. */
+export const AlertChange = Type.Object({
+  v: Type.Literal(1),
+  /** Of this record. */
+  id: Id,
+  projectId: Id,
+  alertId: Id,
+  /** Of the alert. */
+  name: Type.String(),
+  /** A newer version may write others, which no webhook subscribes to. */
+  change: Type.Unsafe<'fired' | 'resolved'>({ type: 'string' }),
+  condition: Type.Unsafe<AlertCondition>({ type: 'object' }),
+  interval: Type.Unsafe<AlertInterval>({ type: 'string' }),
+  /** The beginning of the interval that was evaluated. */
+  bucket: Timestamp,
+  value: NullableNumber,
+  /** What it was compared with. Null for a fixed value. */
+  expected: NullableNumber,
+  /** The change in percent, or the robust z-score. Null for a fixed value. */
+  deviation: NullableNumber,
+  at: Timestamp,
+})
+export type AlertChange = Static<typeof AlertChange>
 
 /** `emails.sent.v1`: the mail server accepted an email, or it bounced. It has no address, so that an erasure is simple. */
 export const EmailRecord = Type.Object({

@@ -1,4 +1,5 @@
 export {
+  alertMessage,
   auditMessage,
   type CompiledWebhook,
   compileWebhook,

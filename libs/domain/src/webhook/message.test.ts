@@ -4,6 +4,7 @@ import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { describe, expect, it } from 'vitest'
 import { WorkBudget } from '../logic/work-budget.ts'
 import {
+  alertMessage,
   auditMessage,
   compileWebhook,
   decisionMessage,
@@ -162,6 +163,29 @@ describe('the messages of what is not an event', () => {
       data: { deliveryId: SELECTOR },
     })
     expect(matching({ topics: ['email.sent'] }, [message])).toEqual(kind === 'sent' ? ['email.sent'] : [])
+  })
+
+  it.each(['fired', 'resolved'] as const)('are alerts that %s, in their order', (change) => {
+    const message = alertMessage({
+      v: 1,
+      id: PROFILE,
+      projectId: PROJECT,
+      alertId: SELECTOR,
+      name: 'Few orders',
+      change,
+      condition: { type: 'below', value: 50 },
+      interval: 'hour',
+      bucket: RECEIVED,
+      value: 42,
+      expected: null,
+      deviation: null,
+      at: RECEIVED,
+    })
+    expect(message).toMatchObject({ type: `alert.${change}`, key: PROFILE, orderingKey: SELECTOR })
+    expect(message.data).toMatchObject({ alertId: SELECTOR, name: 'Few orders', value: 42 })
+    expect(matching({ topics: ['alert.fired'] }, [message])).toEqual(
+      change === 'fired' ? ['alert.fired'] : [],
+    )
   })
 
   it('are entries of the audit log, which can be filtered', () => {

@@ -1,4 +1,5 @@
 import type {
+  AlertChange,
   AuditRecord,
   DecisionChange,
   EmailRecord,
@@ -190,6 +191,17 @@ export const emailMessage = ({ v: _v, kind, id, projectId, ...email }: EmailReco
   profileId: email.profileId,
   orderingKey: email.profileId,
   data: email,
+})
+
+/** The message that an alert began to fire, or that it ended. Those of one alert keep their order. */
+export const alertMessage = ({ v: _v, id, projectId, change, ...found }: AlertChange): WebhookMessage => ({
+  ...about(projectId, found.at),
+  topic: `alert.${change}`,
+  type: `alert.${change}`,
+  key: id,
+  profileId: null,
+  orderingKey: found.alertId,
+  data: found,
 })
 
 /** The message of an entry in the audit log. */

@@ -1,5 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import {
+  createAlert,
+  deleteAlert,
+  getAlert,
+  listAlertHistory,
+  listAlerts,
+  muteAlert,
+  unmuteAlert,
+  updateAlert,
+} from '@waymark/contracts/http/alerts'
+import {
   listProperties,
   listPropertyValues,
   measureFunnel,
@@ -49,6 +59,11 @@ const newDashboard = async ({ call }: World): Promise<Call & { params: { id: str
 
 const newAnnotation = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
   const made = await call(createAnnotation, { body: requestExamples.createAnnotation })
+  return { params: { id: stringIn(made.body, 'id') } }
+}
+const watching = { name: 'Orders', condition: { type: 'unusual' }, interval: 'day' }
+const newAlert = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
+  const made = await call(createAlert, { body: requestExamples.createAlert })
   return { params: { id: stringIn(made.body, 'id') } }
 }
 const newShare = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
@@ -102,7 +117,18 @@ export const analyticsExamples: Example[] = [
     operation: updateInsight,
     good: async (world) => ({ ...(await newInsight(world)), body: { name: 'New' } }),
   },
-  { operation: deleteInsight, good: newInsight },
+  {
+    operation: deleteInsight,
+    good: newInsight,
+    others: {
+      409: async (world) => {
+        const { params } = await newInsight(world)
+        const alert = { ...watching, measure: { insightId: params.id } }
+        await world.call(createAlert, { body: alert })
+        return { params }
+      },
+    },
+  },
   {
     operation: createDashboard,
     good: async (world) => ({
@@ -116,6 +142,23 @@ export const analyticsExamples: Example[] = [
     good: async (world) => ({ ...(await newDashboard(world)), body: { name: 'New' } }),
   },
   { operation: deleteDashboard, good: newDashboard },
+  { operation: createAlert, good: () => ({ body: requestExamples.createAlert }) },
+  { operation: listAlerts, good: () => ({ query: { limit: '2' } }) },
+  { operation: getAlert, good: newAlert },
+  {
+    operation: updateAlert,
+    good: async (world) => ({ ...(await newAlert(world)), body: requestExamples.updateAlert }),
+  },
+  { operation: deleteAlert, good: newAlert },
+  {
+    operation: muteAlert,
+    good: async (world) => ({ ...(await newAlert(world)), body: requestExamples.muteAlert }),
+  },
+  { operation: unmuteAlert, good: newAlert },
+  {
+    operation: listAlertHistory,
+    good: async (world) => ({ ...(await newAlert(world)), query: { changes: 'true', limit: '2' } }),
+  },
   { operation: createAnnotation, good: () => ({ body: requestExamples.createAnnotation }) },
   {
     operation: listAnnotations,
