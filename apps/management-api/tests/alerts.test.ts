@@ -374,7 +374,7 @@ describe.skipIf(!services)('alerts', () => {
     await add(10, BASE, { properties: { total: 20 } })
     await add(4, BASE + HOUR_MS, { properties: { total: 10 }, conversions: [] })
     // Within an hour after the order, which is after the end of its hour.
-    const paidBy = { visitorId: `v-${BASE}-0` }
+    const paidBy = { visitorId: `v-${BASE}-9` }
     await add(1, BASE + HOUR_MS + 1, { eventName: 'paid', ...paidBy })
     await add(1, BASE + HOUR_MS, { eventName: 'conversion', conversions: [conversion] })
     await evaluate(afterHour(0))
