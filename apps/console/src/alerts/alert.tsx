@@ -161,7 +161,7 @@ const History = ({ id, type }: { id: string; type: Alert['condition']['type'] })
               </span>
             ),
           },
-          { title: 'Value', align: 'right', cell: ({ value }) => valueText(value) },
+          { title: 'Value', align: 'right', wide: true, cell: ({ value }) => valueText(value) },
           {
             title: 'Compared with',
             align: 'right',
