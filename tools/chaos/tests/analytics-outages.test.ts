@@ -150,4 +150,29 @@ describe.skipIf(!services)('the event store of a cluster under load', () => {
     },
     300_000 + AWAY_MS,
   )
+
+  it('answers although a merge that ran out of disk space left an empty skip index', async () => {
+    const { CLICKHOUSE_URL, CLICKHOUSE_DATABASE } = fleet.env
+    const run = (statement: string) => executeOnClickHouse(CLICKHOUSE_URL, statement)
+    const events = `${CLICKHOUSE_DATABASE}.events`
+    await run(`SYSTEM STOP MERGES ${events}`)
+    const send = () =>
+      gateway.request('/api/v1/t?sync=1', {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ eventName: 'page_view', eventId: 'of-a-damaged-part', visitorId: 'v' }),
+      })
+    await eventually('an event is stored', async () => (await send()).status === 200)
+    const empty = "find /var/lib/clickhouse/store -name 'skp_idx*' -exec truncate --size 0 {} +"
+    await docker('exec', clickhouse.container.getId(), 'sh', '-c', empty)
+    for (const cache of ['MARK', 'INDEX MARK', 'UNCOMPRESSED']) await run(`SYSTEM DROP ${cache} CACHE`)
+    const settings = 'final = 1, use_skip_indexes_if_final = 1'
+    const read = `SELECT count() FROM ${events} WHERE received_at > '2020-01-01' SETTINGS ${settings}`
+    await expect(run(read)).rejects.toThrow('Cannot read all marks')
+    // The repeat reads the name of the stored event.
+    expect((await send()).status).toBe(200)
+    for (const path of ['events', 'stats?metric=events'])
+      expect((await management.request(`/api/projects/${fleet.projectId}/${path}`)).status).toBe(200)
+    await run(`SYSTEM START MERGES ${events}`)
+  }, 120_000)
 })

@@ -14,6 +14,7 @@ import {
   QueryTimeoutError,
 } from '../store.ts'
 import { clickhouseDialect } from './dialect.ts'
+import { readRows } from './read-rows.ts'
 import { type ClickHouseLayout, createDatabase, migrationsOf } from './schema-queries.ts'
 import { createWrites } from './write-queries.ts'
 
@@ -98,14 +99,12 @@ export const openClickHouseStore = (options: ClickHouseOptions): EventStore => {
   ): Promise<T[]> => {
     signal?.throwIfAborted()
     try {
-      const result = await clients[lane].query({
+      return await readRows<T>(clients[lane], {
         query: text,
         query_params: bindings,
-        format: 'JSONEachRow',
         clickhouse_settings: limits,
         ...(signal && { abort_signal: signal }),
       })
-      return await result.json<T>()
     } catch (error) {
       signal?.throwIfAborted()
       if (error instanceof ClickHouseError && TOO_MUCH.has(error.code))

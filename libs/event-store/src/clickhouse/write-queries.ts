@@ -3,6 +3,7 @@ import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { eventRows, jsonOf, profileRow } from '../rows.ts'
 import type { EventKey, EventWrites } from '../store.ts'
 import { timeText } from './dialect.ts'
+import { readRows } from './read-rows.ts'
 import { COMPLETE_PRECEDENCE, ERASED_PRECEDENCE } from './schema-queries.ts'
 
 /** Columns that an erased event keeps, because conversions are counted by them. */
@@ -90,14 +91,10 @@ export const createWrites = (
     findEventNames: async (keys) => {
       const found: (EventKey & { eventName: string })[] = []
       for (const [projectId, named] of Map.groupBy(keys, (key) => key.projectId)) {
-        const rows = await client
-          .query({
-            query: EVENT_NAMES,
-            query_params: { project: projectId, keys: named.map(({ eventKey }) => eventKey) },
-            format: 'JSONEachRow',
-          })
-          .then((result) => result.json<Omit<EventKey, 'projectId'> & { eventName: string }>())
-          .catch(fail)
+        const rows = await readRows<Omit<EventKey, 'projectId'> & { eventName: string }>(client, {
+          query: EVENT_NAMES,
+          query_params: { project: projectId, keys: named.map(({ eventKey }) => eventKey) },
+        }).catch(fail)
         found.push(...rows.map((row) => ({ projectId, ...row })))
       }
       return found
