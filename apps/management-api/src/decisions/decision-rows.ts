@@ -104,12 +104,6 @@ export const toDecision = ({
   states: states as RuleStates | null,
 })
 
-/** By what a decision is stale. */
-export const usageOf = ({ updatedAt, evaluatedOn }: Pick<DecisionRow, 'updatedAt' | 'evaluatedOn'>) => ({
-  changedAt: updatedAt,
-  evaluatedOn,
-})
-
 /** Adds a decision. @throws AppError unprocessable */
 export const addDecision = (
   db: Database,

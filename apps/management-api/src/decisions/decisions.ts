@@ -32,7 +32,6 @@ import {
   type DecisionRow,
   patchOf,
   toDecision,
-  usageOf,
 } from './decision-rows.ts'
 
 /** A project's decisions and their versions. */
@@ -194,7 +193,7 @@ const viewOf = ({ row, warnings }: ChangedDecision) => ({
 })
 
 const staleView = (row: DecisionRow) => {
-  const stale = stalenessOf(toDecision(row), usageOf(row), Date.now())
+  const stale = stalenessOf(toDecision(row), row, Date.now())
   return stale && { stale }
 }
 

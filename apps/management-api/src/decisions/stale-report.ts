@@ -4,7 +4,7 @@ import type { Prisma } from '@waymark/database'
 import { type Staleness, stalenessOf } from '@waymark/domain/decision'
 import { drain, type Loop, type Platform } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
-import { toDecision, usageOf } from './decision-rows.ts'
+import { toDecision } from './decision-rows.ts'
 import { claimStaleReport } from './stale-report-queries.ts'
 
 const INTERVAL_MS = 60_000
@@ -64,7 +64,7 @@ const readStale = async (
     })
     for (const row of rows) {
       const decision = toDecision(row)
-      const stale = stalenessOf(decision, usageOf(row), now)
+      const stale = stalenessOf(decision, row, now)
       if (stale) found.push({ key: row.key, ...stale, owner: decision.definition.owner ?? null })
     }
     last = rows.at(-1)?.key
@@ -91,7 +91,10 @@ const byRecipient = async (
   }
   const found = new Map<string, StaleDecision[]>()
   for (const decision of stale)
-    for (const recipient of recipientsOf(decision))
-      found.set(recipient, [...(found.get(recipient) ?? []), decision])
+    for (const recipient of recipientsOf(decision)) {
+      const decisions = found.get(recipient)
+      if (decisions) decisions.push(decision)
+      else found.set(recipient, [decision])
+    }
   return found
 }

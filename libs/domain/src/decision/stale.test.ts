@@ -56,21 +56,21 @@ describe('a stale decision', () => {
     ['a holdout', decision([{}], { holdout: 1 }), undefined],
     ['a schedule', decision([{}], { schedule: { startsAt: null, endsAt: null } }), undefined],
   ])('with %s', (_name, one, found) => {
-    const stale = stalenessOf(one, { changedAt: LONG_AGO, evaluatedOn: YESTERDAY }, NOW)
+    const stale = stalenessOf(one, { updatedAt: LONG_AGO, evaluatedOn: YESTERDAY }, NOW)
     if (found === undefined) expect(stale).toBeUndefined()
     else expect(stale).toMatchObject({ ...found, since: LONG_AGO.toISOString() })
   })
 
   it('is one only after 30 days without a change', () => {
-    const changedAt = new Date(LONG_AGO.getTime() + 1)
-    expect(stalenessOf(decision([{}]), { changedAt, evaluatedOn: YESTERDAY }, NOW)).toBeUndefined()
+    const updatedAt = new Date(LONG_AGO.getTime() + 1)
+    expect(stalenessOf(decision([{}]), { updatedAt, evaluatedOn: YESTERDAY }, NOW)).toBeUndefined()
   })
 
   it('is none while a guard holds its ramp', () => {
     const stop = { at: LONG_AGO.toISOString() } as never
     const states = { production: { r: { countedFrom: LONG_AGO.toISOString(), stop } } }
     const held = { ...decision([{ ramp: ramp(LONG_AGO.getTime()) }]), states }
-    expect(stalenessOf(held, { changedAt: LONG_AGO, evaluatedOn: YESTERDAY }, NOW)).toBeUndefined()
+    expect(stalenessOf(held, { updatedAt: LONG_AGO, evaluatedOn: YESTERDAY }, NOW)).toBeUndefined()
   })
 
   it('is one that no request has asked for since its change 30 days ago, whatever it gives', () => {
@@ -78,15 +78,15 @@ describe('a stale decision', () => {
     const unused = { reason: 'not_evaluated', since: LONG_AGO.toISOString() }
     const before = new Date(LONG_AGO.getTime() - 1)
     const later = new Date(LONG_AGO.getTime() + 1)
-    const staleness = (changedAt: Date, evaluatedOn: Date) =>
-      stalenessOf(rollout, { changedAt, evaluatedOn }, NOW)
+    const staleness = (updatedAt: Date, evaluatedOn: Date) =>
+      stalenessOf(rollout, { updatedAt, evaluatedOn }, NOW)
     expect(staleness(LONG_AGO, before)).toEqual(unused)
     expect(staleness(before, LONG_AGO)).toEqual(unused)
     expect(staleness(before, later)).toBeUndefined()
     expect(staleness(later, before)).toBeUndefined()
-    expect(stalenessOf(decision([{}]), { changedAt: LONG_AGO, evaluatedOn: LONG_AGO }, NOW)).toEqual(unused)
+    expect(stalenessOf(decision([{}]), { updatedAt: LONG_AGO, evaluatedOn: LONG_AGO }, NOW)).toEqual(unused)
     expect(
-      stalenessOf(decision([{}], {}, 'draft'), { changedAt: LONG_AGO, evaluatedOn: LONG_AGO }, NOW),
+      stalenessOf(decision([{}], {}, 'draft'), { updatedAt: LONG_AGO, evaluatedOn: LONG_AGO }, NOW),
     ).toBeUndefined()
   })
 })

@@ -19,7 +19,7 @@ export type Staleness = {
 
 /** The times by which a decision is stale. */
 type Usage = {
-  changedAt: Date
+  updatedAt: Date
   /** The last day (UTC) on which a request asked for the decision, in any environment; at first that of its creation. */
   evaluatedOn: Date
 }
@@ -30,12 +30,12 @@ type Usage = {
  */
 export const stalenessOf = (
   decision: Decision,
-  { changedAt, evaluatedOn }: Usage,
+  { updatedAt, evaluatedOn }: Usage,
   now: number,
 ): Staleness | undefined => {
   const { status, definition } = decision
   if (status !== 'active' && status !== 'paused') return undefined
-  const unusedSince = Math.max(changedAt.getTime(), evaluatedOn.getTime())
+  const unusedSince = Math.max(updatedAt.getTime(), evaluatedOn.getTime())
   if (now - unusedSince >= STALE_AFTER_MS)
     return { reason: 'not_evaluated', since: new Date(unusedSince).toISOString() }
   const same =
@@ -43,7 +43,7 @@ export const stalenessOf = (
       ? { reason: 'off' as const, variant: definition.fallbackVariant, since: 0 }
       : onlyVariantOf(decision, now)
   if (!same) return undefined
-  const since = Math.max(same.since, changedAt.getTime())
+  const since = Math.max(same.since, updatedAt.getTime())
   return now - since < STALE_AFTER_MS ? undefined : { ...same, since: new Date(since).toISOString() }
 }
 
