@@ -1,4 +1,5 @@
-import type { Prisma } from '@waymark/database'
+import { Prisma } from '@waymark/database'
+import { findInTurns } from '../due-queries.ts'
 
 /** Alerts of a project that are evaluated before other projects have their turn again. */
 const PER_PROJECT = 5
@@ -7,20 +8,17 @@ const PER_PROJECT = 5
  * The ids of alerts that are due, up to `limit`. Projects take turns, so that one with very many alerts does not delay those
  * of others.
  */
-export const findDueAlerts = async (
+export const findDueAlerts = (
   db: Pick<Prisma.TransactionClient, '$queryRaw'>,
   now: Date,
   limit: number,
-): Promise<string[]> => {
-  const due = await db.$queryRaw<{ id: string }[]>`
-    SELECT id::text FROM (
-      SELECT a.id, a.due_at, row_number() OVER (PARTITION BY a.project_id ORDER BY a.due_at, a.id) AS place
-      FROM core.alerts a JOIN core.projects p ON p.id = a.project_id AND p.archived_at IS NULL
-      WHERE a.due_at <= ${now}
-    ) AS ranked
-    WHERE place <= ${PER_PROJECT} ORDER BY place, due_at, id LIMIT ${limit}`
-  return due.map(({ id }) => id)
-}
+): Promise<string[]> =>
+  findInTurns(
+    db,
+    Prisma.sql`SELECT a.id, a.project_id, a.due_at FROM core.alerts a
+      JOIN core.projects p ON p.id = a.project_id AND p.archived_at IS NULL WHERE a.due_at <= ${now}`,
+    { perProject: PER_PROJECT, limit },
+  )
 
 /** How long the alert that has been due for the longest time waits, in s. 0 when none is due. */
 export const readOldestDueAlert = async (

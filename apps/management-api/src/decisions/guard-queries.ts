@@ -1,6 +1,7 @@
 import type { DecisionMetric } from '@waymark/contracts/decision-definition'
-import type { Prisma } from '@waymark/database'
+import { Prisma } from '@waymark/database'
 import type { GuardStratum, Sample } from '@waymark/domain/experiment'
+import { findInTurns } from '../due-queries.ts'
 import {
   CONVERSIONS,
   EVENTS,
@@ -19,15 +20,12 @@ const PER_PROJECT = 5
  * The ids of decisions whose guards are due, up to `limit`. Projects take turns, so that one with very many guards does not
  * delay those of others.
  */
-export const findDueGuards = async (db: Db, now: Date, limit: number): Promise<string[]> => {
-  const due = await db.$queryRaw<{ id: string }[]>`
-    SELECT id::text FROM (
-      SELECT id, guards_due_at, row_number() OVER (PARTITION BY project_id ORDER BY guards_due_at, id) AS place
-      FROM decision.decisions WHERE guards_due_at <= ${now}
-    ) AS ranked
-    WHERE place <= ${PER_PROJECT} ORDER BY place, guards_due_at, id LIMIT ${limit}`
-  return due.map(({ id }) => id)
-}
+export const findDueGuards = (db: Db, now: Date, limit: number): Promise<string[]> =>
+  findInTurns(
+    db,
+    Prisma.sql`SELECT id, project_id, guards_due_at AS due_at FROM decision.decisions WHERE guards_due_at <= ${now}`,
+    { perProject: PER_PROJECT, limit },
+  )
 
 /**
  * The address of whoever made the newest version of a decision that a person or a key made: the member, or the owner of the

@@ -1,4 +1,5 @@
-import type { Prisma } from '@waymark/database'
+import { Prisma } from '@waymark/database'
+import { findInTurns } from '../due-queries.ts'
 
 type Db = Pick<Prisma.TransactionClient, '$queryRaw'>
 
@@ -9,15 +10,11 @@ const PER_PROJECT = 25
  * The ids of proposals that are to be applied, up to `limit`: the earliest of each project first. A project with very many
  * does not delay those of others.
  */
-export const findDueProposals = async (db: Db, now: Date, limit: number): Promise<string[]> => {
-  const due = await db.$queryRaw<{ id: string }[]>`
-    SELECT id::text FROM (
-      SELECT id, due_at, row_number() OVER (PARTITION BY project_id ORDER BY due_at, id) AS place
-      FROM decision.proposals WHERE due_at <= ${now}
-    ) AS ranked
-    WHERE place <= ${PER_PROJECT} ORDER BY place, due_at, id LIMIT ${limit}`
-  return due.map(({ id }) => id)
-}
+export const findDueProposals = (db: Db, now: Date, limit: number): Promise<string[]> =>
+  findInTurns(db, Prisma.sql`SELECT id, project_id, due_at FROM decision.proposals WHERE due_at <= ${now}`, {
+    perProject: PER_PROJECT,
+    limit,
+  })
 
 /** The newest version of a decision, up to one, that was active in an environment. Undefined when none is kept. */
 export const findActiveVersion = async (
