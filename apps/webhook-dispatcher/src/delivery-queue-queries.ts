@@ -80,7 +80,7 @@ const LOCK_WEBHOOKS = `
 
 // Those whose lease has ended go back to their place in the queue, before later deliveries to the same person.
 const RESTORE = `
-  UPDATE webhook.deliveries SET attempt_token = NULL, next_attempt_at = least(queued_at, now())
+  UPDATE webhook.deliveries SET attempt_token = NULL, next_attempt_at = least(queued_at, date_trunc('milliseconds', now()))
   WHERE webhook_id = ANY($1::uuid[]) AND attempt_token IS NOT NULL AND next_attempt_at <= now()`
 
 // Materialized and as an array, because a plan for few rows may otherwise pick again for each row, or read all rows.
@@ -137,7 +137,7 @@ const SETTLE = `
     retry_after = CASE WHEN $15::float8 > 0 THEN greatest(w.retry_after, now() + $15 * interval '1 ms') ELSE w.retry_after END,
     status = CASE WHEN ${PAUSES} THEN 'paused' ELSE w.status END,
     paused_reason = CASE WHEN ${PAUSES} THEN CASE WHEN $10 THEN 'gone' ELSE 'failing' END ELSE w.paused_reason END,
-    notice_due_at = CASE WHEN ${PAUSES} THEN now() ELSE w.notice_due_at END,
+    notice_due_at = CASE WHEN ${PAUSES} THEN date_trunc('milliseconds', now()) ELSE w.notice_due_at END,
     notice_recipient = CASE WHEN ${PAUSES} THEN NULL ELSE w.notice_recipient END,
     notice_attempts = CASE WHEN ${PAUSES} THEN 0 ELSE w.notice_attempts END,
     version = w.version + CASE WHEN ${PAUSES} THEN 1 ELSE 0 END
@@ -152,7 +152,7 @@ const IS_CURRENT = `
   WHERE d.id = $1 AND d.attempt_token = $2`
 
 const RELEASE = `
-  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = least(d.queued_at, now())
+  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = least(d.queued_at, date_trunc('milliseconds', now()))
   FROM unnest($1::uuid[], $2::uuid[]) AS given (id, token)
   WHERE d.id = given.id AND d.attempt_token = given.token`
 

@@ -29,7 +29,7 @@ const QUEUE_PORTION = `
       WHERE webhook_id = $1 AND (created_at, id) > (r.reached_time, r.reached_id) AND created_at < r.to_time
       ORDER BY created_at, id LIMIT r.portion) AS d
   ), queued AS (
-    UPDATE webhook.deliveries d SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(),
+    UPDATE webhook.deliveries d SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = date_trunc('milliseconds', now()),
       attempt_token = NULL, response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL,
       delivered_at = NULL
     FROM replay r

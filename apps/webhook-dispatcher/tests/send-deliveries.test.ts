@@ -338,7 +338,7 @@ describe.skipIf(!services)('sending to webhooks', () => {
     const [later] = await harness.enqueue(id, [null])
     await send()
     expect(ids()).toHaveLength(1)
-    await harness.db.pool.query(`UPDATE webhook.webhooks SET retry_after = now()`)
+    await harness.db.pool.query(`UPDATE webhook.webhooks SET retry_after = now() - interval '1 s'`)
     await send()
     expect(ids().slice(1)).toEqual([later])
   })

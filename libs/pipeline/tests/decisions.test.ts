@@ -163,7 +163,10 @@ describe.skipIf(!services)('decisions in the database', () => {
     }
     /** Has the events that were stored late counted as well. */
     const completeAgain = async (event: string): Promise<void> => {
-      await db.pool.query('UPDATE decision.counted_events SET due_at = now() WHERE event = $1', [event])
+      await db.pool.query(
+        'UPDATE decision.counted_events SET due_at = now() - interval $$1 s$$ WHERE event = $1',
+        [event],
+      )
       await complete()
     }
     const countOf = async (visitorId: string, event: string) => {

@@ -108,8 +108,14 @@ describe.skipIf(!services)('two coupon services', () => {
     await fleet.db.pool.query('UPDATE coupon.holds SET expires_at = created_at WHERE project_id = $1', [
       fleet.projectId,
     ])
-    await fleet.db.pool.query('UPDATE coupon.hold_items SET expires_at = now() WHERE pool_id = $1', [id])
-    await fleet.db.pool.query('UPDATE coupon.coupons SET held_until = now() WHERE pool_id = $1', [id])
+    await fleet.db.pool.query(
+      'UPDATE coupon.hold_items SET expires_at = now() - interval $$1 s$$ WHERE pool_id = $1',
+      [id],
+    )
+    await fleet.db.pool.query(
+      'UPDATE coupon.coupons SET held_until = now() - interval $$1 s$$ WHERE pool_id = $1',
+      [id],
+    )
     for (const [n, code] of codes.entries()) await hold(n % 2 === 0 ? first : second, code, `later ${n}`)
     expect(await countHolds(fleet, id)).toMatchObject({ used: limit, amount: limit * 100, twice: 0 })
   })

@@ -38,7 +38,7 @@ const CLAIM = `
     claimed.counted_person AS person`
 
 const RELEASE = `
-  UPDATE decision.counted_events SET due_at = now(), counted_person = $4
+  UPDATE decision.counted_events SET due_at = date_trunc('milliseconds', now()), counted_person = $4
   WHERE project_id = $1 AND event = $2 AND since = $3`
 const COMPLETE = `
   UPDATE decision.counted_events SET counted_person = NULL, completed_at = coalesce(completed_at, now()), passes = passes + 1,
