@@ -151,28 +151,51 @@ describe.skipIf(!services)('the event store of a cluster under load', () => {
     300_000 + AWAY_MS,
   )
 
-  it('answers although a merge that ran out of disk space left an empty skip index', async () => {
-    const { CLICKHOUSE_URL, CLICKHOUSE_DATABASE } = fleet.env
-    const run = (statement: string) => executeOnClickHouse(CLICKHOUSE_URL, statement)
-    const events = `${CLICKHOUSE_DATABASE}.events`
-    await run(`SYSTEM STOP MERGES ${events}`)
-    const send = () =>
-      gateway.request('/api/v1/t?sync=1', {
-        method: 'POST',
-        headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({ eventName: 'page_view', eventId: 'of-a-damaged-part', visitorId: 'v' }),
-      })
-    await eventually('an event is stored', async () => (await send()).status === 200)
-    const empty = "find /var/lib/clickhouse/store -name 'skp_idx*' -exec truncate --size 0 {} +"
+  const runOnClickHouse = (statement: string) => executeOnClickHouse(fleet.env.CLICKHOUSE_URL, statement)
+  const store = async (eventId: string) => {
+    const body = JSON.stringify({ eventName: 'page_view', eventId, visitorId: 'v' })
+    const headers = { 'Content-Type': 'application/json' }
+    return (await gateway.request('/api/v1/t?sync=1', { method: 'POST', headers, body })).status
+  }
+  /** Empties files of the column store, as a merge on a full disk does. */
+  const emptyFiles = async (pattern: string) => {
+    const empty = `find /var/lib/clickhouse/store -path '${pattern}' -exec truncate --size 0 {} +`
     await docker('exec', clickhouse.container.getId(), 'sh', '-c', empty)
-    for (const cache of ['MARK', 'INDEX MARK', 'UNCOMPRESSED']) await run(`SYSTEM DROP ${cache} CACHE`)
-    const settings = 'final = 1, use_skip_indexes_if_final = 1'
-    const read = `SELECT count() FROM ${events} WHERE received_at > '2020-01-01' SETTINGS ${settings}`
-    await expect(run(read)).rejects.toThrow('Cannot read all marks')
-    // The repeat reads the name of the stored event.
-    expect((await send()).status).toBe(200)
+    for (const cache of ['MARK', 'INDEX MARK', 'UNCOMPRESSED'])
+      await runOnClickHouse(`SYSTEM DROP ${cache} CACHE`)
+  }
+  const expectAnswers = async () => {
     for (const path of ['events', 'stats?metric=events'])
       expect((await management.request(`/api/projects/${fleet.projectId}/${path}`)).status).toBe(200)
-    await run(`SYSTEM START MERGES ${events}`)
+  }
+
+  it('answers although a merge that ran out of disk space left an empty skip index', async () => {
+    const events = `${fleet.env.CLICKHOUSE_DATABASE}.events`
+    await runOnClickHouse(`SYSTEM STOP MERGES ${events}`)
+    await eventually('an event is stored', async () => (await store('of-a-damaged-part')) === 200)
+    await emptyFiles('*/skp_idx*')
+    const settings = 'final = 1, use_skip_indexes_if_final = 1'
+    const read = `SELECT count() FROM ${events} WHERE received_at > '2020-01-01' SETTINGS ${settings}`
+    await expect(runOnClickHouse(read)).rejects.toThrow('Cannot read all marks')
+    // The repeat reads the name of the stored event.
+    expect(await store('of-a-damaged-part')).toBe(200)
+    await expectAnswers()
+    await runOnClickHouse(`SYSTEM START MERGES ${events}`)
+  }, 120_000)
+
+  it('serves the parts that a merge was made of when the disk was full at its end', async () => {
+    const events = `${fleet.env.CLICKHOUSE_DATABASE}.events`
+    const read = `SELECT count(), sum(length(properties)), sum(length(details)) FROM ${events} FINAL`
+    for (const id of ['merged-1', 'merged-2'])
+      await eventually('an event is stored', async () => (await store(id)) === 200)
+    await runOnClickHouse(`OPTIMIZE TABLE ${events} FINAL`)
+    const before = await runOnClickHouse(read)
+    const part = `SELECT name FROM system.parts WHERE active AND table = 'events'
+      AND database = '${fleet.env.CLICKHOUSE_DATABASE}' ORDER BY rows DESC LIMIT 1`
+    await emptyFiles(`*/${(await runOnClickHouse(part)).trim()}/*.cmrk*`)
+    await expect(runOnClickHouse(read)).rejects.toThrow('Empty marks file')
+    await expectAnswers()
+    expect(await runOnClickHouse(read)).toBe(before)
+    expect(await store('merged-1')).toBe(200)
   }, 120_000)
 })

@@ -4,11 +4,17 @@ import {
   type ClickHouseSettings,
   type QueryParams,
 } from '@clickhouse/client'
+import { attachTables, reloadDamagedTables } from './damaged-parts-queries.ts'
 
-/** CANNOT_READ_ALL_DATA. A merge during which the disk filled up may leave an empty skip index beside whole columns. */
+// A merge during which another program fills the disk may end with empty files.
 const CANNOT_READ_ALL_DATA = '33'
+const CORRUPTED_DATA = '246'
+const UNKNOWN_TABLE = '60'
 
-/** Reads rows. If a part's skip index is damaged, it reads without skip indexes, which takes longer. */
+/**
+ * Reads rows. After an error by a damaged part it repairs the table, if that is possible, and reads again. A damaged skip
+ * index that cannot be repaired is not used, which takes longer.
+ */
 export const readRows = async <T>(
   client: ClickHouseClient,
   query: Omit<QueryParams, 'format'>,
@@ -24,7 +30,17 @@ export const readRows = async <T>(
   try {
     return await read()
   } catch (error) {
-    if (!(error instanceof ClickHouseError) || error.code !== CANNOT_READ_ALL_DATA) throw error
-    return await read({ use_skip_indexes: 0 })
+    if (!(error instanceof ClickHouseError)) throw error
+    switch (error.code) {
+      case UNKNOWN_TABLE:
+        await attachTables(client).catch(() => Promise.reject(error))
+        return await read()
+      case CORRUPTED_DATA:
+      case CANNOT_READ_ALL_DATA:
+        if (await reloadDamagedTables(client, error.message)) return await read()
+        return await read({ use_skip_indexes: 0 })
+      default:
+        throw error
+    }
   }
 }
