@@ -34,7 +34,7 @@ export const combineServices = (services: readonly Service[]): Required<Service>
 
 /**
  * Starts the consumers and loops of a service, and then its HTTP server. They stop in reverse order when the scope ends.
- * `http.deadlineMs` overrides the deadline of every operation, in ms.
+ * `http.deadlineMs` overrides the deadline of every operation and the wait for a turn in a fair queue, in ms.
  * @returns the ports; `metricsPort` is 0 when the port for metrics could not be opened
  * @throws when the port for requests is taken
  */

@@ -40,7 +40,6 @@ export const limitConcurrency = ({
     perTenant,
     lanes: { default: { perProject } },
     retryAfterSeconds: RETRY_S,
-    maxWaitMs,
   })
   return (answer) => async (asked) => {
     const { projectId, request } = asked
@@ -50,7 +49,7 @@ export const limitConcurrency = ({
     request.onEnd(
       maxWaitMs === 0
         ? queue.acquireNow(owner, { onReclaim })
-        : await queue.acquire(owner, { onReclaim, signal: disconnectSignal(request) }),
+        : await queue.acquire(owner, { onReclaim, maxWaitMs, signal: disconnectSignal(request) }),
     )
     // They are few, and other reads need not wait for them.
     chargeWork(owner, 'general')

@@ -1,6 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { AppError } from '@waymark/contracts/app-error'
-import type { WorkOwner } from './fair-queue.ts'
+
+/** Whose work it is. Work of the process itself has no owner. */
+export type WorkOwner = {
+  /** The tenant, or the network of a client that is not authenticated. */
+  tenantId: string
+  projectId: string
+}
 
 /**
  * What a request uses the database for. `sign-in` and `ingestion` have a reserve, `read` has a small part, because its
@@ -12,6 +18,8 @@ type Work = {
   owner: WorkOwner
   kind: WorkKind
   isOver: boolean
+  /** How long it waits for each of its turns, in ms. Default: as long as the queue says. */
+  maxTurnWaitMs: number | undefined
   fail: ((error: unknown) => void) | undefined
 }
 
@@ -26,9 +34,12 @@ export const ownerOfProject = (projectId: string): WorkOwner => {
   return owner?.projectId === projectId ? owner : { tenantId: projectId, projectId }
 }
 
-/** Runs a request, as the work of `owner` until `chargeWork` says whose it is. */
-export const runAsWork = <T>(owner: WorkOwner, run: () => T): T =>
-  works.run({ owner, kind: 'sign-in', isOver: false, fail: undefined }, run)
+/**
+ * Runs a request, as the work of `owner` until `chargeWork` says whose it is. `maxTurnWaitMs` overrides how long it waits
+ * for a turn in a fair queue.
+ */
+export const runAsWork = <T>(owner: WorkOwner, run: () => T, maxTurnWaitMs?: number): T =>
+  works.run({ owner, kind: 'sign-in', isOver: false, maxTurnWaitMs, fail: undefined }, run)
 
 /** Runs work that a request only starts, or that serves several owners at once, as work of the process. */
 export const runAsProcess = <T>(run: () => T): T => works.run(undefined, run)

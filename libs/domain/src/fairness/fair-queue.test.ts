@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { describe, expect, it } from 'vitest'
-import { createFairQueue, type FairQueue, type FairQueueOptions, type WorkOwner } from './fair-queue.ts'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { runAsWork, type WorkOwner } from './current-work.ts'
+import { createFairQueue, type FairQueue, type FairQueueOptions } from './fair-queue.ts'
 
 const owner = (tenantId: string, projectId = `${tenantId}-1`): WorkOwner => ({ tenantId, projectId })
 
@@ -145,6 +146,22 @@ describe('a fair queue', () => {
     run('b1', owner('b')).catch(() => {})
     await expect(run('a2', owner('a'))).rejects.toMatchObject({ code: 'rate_limited' })
     await expect(run('c1', owner('c'))).rejects.toMatchObject({ code: 'overloaded' })
+  })
+
+  it('lets the work of a request wait as long as that says', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { run, started, end } = open({ maxWaitMs: 4_000 })
+    run('a1', owner('a')).catch(() => {})
+    const ended = runAsWork(owner('a'), () => run('a2', owner('a')), 60_000)
+    const refused = runAsWork(owner('a'), () => run('a3', owner('a')), 59_999).catch((error) => error)
+    await vi.advanceTimersByTimeAsync(59_999)
+    expect(await refused).toMatchObject({ code: 'rate_limited' })
+    expect(await started()).toEqual(['a1'])
+    end('a1')
+    expect(await started()).toEqual(['a2'])
+    end('a2')
+    await ended
   })
 
   it('skips work that was aborted before its turn', async () => {

@@ -1,12 +1,6 @@
 import { AppError } from '@waymark/contracts/app-error'
 import { MAX_TURN_WAIT_MS } from '@waymark/contracts/request-budget'
-
-/** Whose work it is. Work of the process itself has no owner. */
-export type WorkOwner = {
-  /** The tenant, or the network of a client that is not authenticated. */
-  tenantId: string
-  projectId: string
-}
+import { currentWork, type WorkOwner } from './current-work.ts'
 
 /** The share of a kind of work. Counts are in units of the capacity. */
 export type Lane = {
@@ -33,7 +27,7 @@ export type FairQueueOptions<Name extends string = 'default'> = {
   maxWaiting?: number
   /** Most waiting pieces of one tenant, beyond which its work is refused with `rate_limited`; default: half of them. */
   maxWaitingPerTenant?: number
-  /** How long work waits, in ms; default 4000, below the deadline of a request. */
+  /** How long work waits, in ms, unless its request has its own wait; default 4000, below the deadline of a request. */
   maxWaitMs?: number
   /** When a refused client may try again, in s; default 2. */
   retryAfterSeconds?: number
@@ -44,6 +38,8 @@ export type FairQueueOptions<Name extends string = 'default'> = {
 type AcquireOptions<Name extends string> = {
   lane?: Name
   signal?: AbortSignal | undefined
+  /** How long it waits, in ms. Default: as long as its request says, or else the queue. */
+  maxWaitMs?: number
   /** Waits as long as it takes, for work whose caller bounds how much of it there is, such as a consumer. */
   patient?: boolean
   /** As in `TryOptions`. */
@@ -178,7 +174,7 @@ export const createFairQueue = <Name extends string = 'default'>(
   const wait = (
     lane: Name,
     owner: WorkOwner | undefined,
-    { signal, patient = false }: AcquireOptions<Name>,
+    { signal, patient = false, maxWaitMs: ownWaitMs }: AcquireOptions<Name>,
   ): Promise<Release> =>
     new Promise((resolve, reject) => {
       const { tenantId, projectId } = owner ?? PROCESS
@@ -188,7 +184,8 @@ export const createFairQueue = <Name extends string = 'default'>(
         reject(error)
       }
       const onAbort = (): void => leave(signal?.reason)
-      const timer = patient ? undefined : setTimeout(() => leave(refusal(lane, owner)), maxWaitMs)
+      const waitMs = ownWaitMs ?? currentWork()?.maxTurnWaitMs ?? maxWaitMs
+      const timer = patient ? undefined : setTimeout(() => leave(refusal(lane, owner)), waitMs)
       const leaveCount = waitingOf.add(tenantId)
       const ended = (): void => {
         clearTimeout(timer)

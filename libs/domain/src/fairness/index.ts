@@ -9,6 +9,7 @@ export {
   runAsProcess,
   runAsWork,
   type WorkKind,
+  type WorkOwner,
 } from './current-work.ts'
 export {
   createFairQueue,
@@ -16,6 +17,5 @@ export {
   type FairQueueOptions,
   type Lane,
   type Release,
-  type WorkOwner,
 } from './fair-queue.ts'
 export { LoopTurns } from './loop-turns.ts'

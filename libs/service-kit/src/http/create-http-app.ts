@@ -41,7 +41,7 @@ type HttpAppOptions = {
   metrics: Registry
   /** Undefined without tracing. */
   tracer?: Tracer | undefined
-  /** Overrides the deadline of every operation, in ms. */
+  /** Overrides the deadline of every operation, and with it the wait for each turn in a fair queue, in ms. */
   deadlineMs?: number
   /** Whether an answer that its operation does not declare becomes a 500. Default: in tests and development. */
   validatesAnswers?: boolean
@@ -123,7 +123,7 @@ export const createHttpApp = ({
     const request = createRequest(req, res, trustedProxies)
     // The object that Express makes has no fixed shape, which is slow.
     res.locals = { request, allowed: [], answers } satisfies AppLocals
-    runAsClient(request, () => allowBrowsers(req, res, next))
+    runAsClient(request, () => allowBrowsers(req, res, next), deadlineMs)
   }
 
   // Express tells apart middleware for errors by its four parameters.

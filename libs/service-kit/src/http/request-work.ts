@@ -11,16 +11,21 @@ import type { HttpRequest } from './request.ts'
 
 /**
  * Runs a request as work of the client's network, until `chargeProject` says whose it is. Credentials of one network take
- * turns, so that a sign-in does not wait for all lookups of one session.
+ * turns, so that a sign-in does not wait for all lookups of one session. `maxTurnWaitMs` as in `runAsWork`.
  */
 export const runAsClient = <T>(
   { ip, headers, onEnd }: Pick<HttpRequest, 'ip' | 'headers' | 'onEnd'>,
   run: () => T,
+  maxTurnWaitMs?: number,
 ): T =>
-  runAsWork(new Client(ip, headers), () => {
-    onEnd(currentWorkEnder())
-    return run()
-  })
+  runAsWork(
+    new Client(ip, headers),
+    () => {
+      onEnd(currentWorkEnder())
+      return run()
+    },
+    maxTurnWaitMs,
+  )
 
 // A class, because each object literal with a getter would get a hidden class of its own, which would keep the request in
 // memory until the next full garbage collection.
