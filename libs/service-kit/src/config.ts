@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { describeError, mainError, PATTERN_DESCRIPTION } from '@waymark/contracts/problem-message'
-import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import type { Static, TSchema } from 'typebox'
 
@@ -117,6 +117,18 @@ const readTree = (
   return Object.freeze(Object.fromEntries(entries))
 }
 
+/** Compiled once, because tests read the same configuration many times. */
+const validators = new WeakMap<TSchema, ValidateFunction>()
+
+const validatorOf = (schema: TSchema): ValidateFunction => {
+  const known = validators.get(schema)
+  if (known) return known
+  // Ajv coerces values and fills in defaults only within an object.
+  const compiled = ajv.compile({ type: 'object', properties: { value: schema }, required: ['value'] })
+  validators.set(schema, compiled)
+  return compiled
+}
+
 const readVariable = (
   { variable, schema }: Variable,
   text: string | undefined,
@@ -126,8 +138,7 @@ const readVariable = (
   const holder: { value?: unknown } = isSet(text)
     ? { value: list ? text.split(',').map((item) => item.trim()) : text }
     : {}
-  // Ajv coerces values and fills in defaults only within an object.
-  const validate = ajv.compile({ type: 'object', properties: { value: schema }, required: ['value'] })
+  const validate = validatorOf(schema)
   if (!validate(holder)) {
     const error = mainError(validate.errors ?? [])
     problems.push(`${variable} ${error ? describeError(error, { showReceived: false }) : 'is not valid'}`)
