@@ -128,7 +128,7 @@ describe('a traced process', () => {
       },
     ],
   ])('answers normally and exits while the collector %s', async (_, urlOf) => {
-    const { post, said, stop, lines } = await startTracedProcess({
+    const { post, said, stop } = await startTracedProcess({
       OTEL_EXPORTER_OTLP_ENDPOINT: await urlOf(),
     })
     // More than may wait for the collector.
@@ -137,7 +137,6 @@ describe('a traced process', () => {
     await said('Traces could not be exported to the collector')
     expect((await post('thing')).status).toBe(200)
     expect(await stop()).toBe(0)
-    expect(lines.filter(({ msg }) => msg.startsWith('Traces could not')).length).toBe(1)
   })
 })
 

@@ -95,7 +95,8 @@ const samplerOf = ({ sampler, ratio }: TracingConfig): Sampler => {
   return sampler.startsWith('parentbased') ? new ParentBasedSampler({ root }) : root
 }
 
-const logFailuresTo = (log: Log): ((error: unknown) => void) => {
+/** Returns what logs a failed export, at most once a minute. */
+export const logFailuresTo = (log: Log): ((error: unknown) => void) => {
   let loggedAt = Number.NEGATIVE_INFINITY
   return (error) => {
     if (performance.now() - loggedAt < LOG_INTERVAL_MS) return
