@@ -463,6 +463,13 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     await page.getByLabel('People, step 1').fill('500')
     await button('Save decision').click()
     await page.getByText('Decision saved').first().waitFor()
+    // The message covers no button that saves, wherever on the page that is.
+    const isInFront = await button('Save decision').evaluate((element) => {
+      element.scrollIntoView({ block: 'end' })
+      const { x, y, width, height } = element.getBoundingClientRect()
+      return element.contains(element.ownerDocument.elementFromPoint(x + width / 2, y + height / 2))
+    })
+    expect(isInFront).toBe(true)
     await open('/decisions/guarded?view=rules')
     expect(await page.getByLabel('Then', { exact: true }).inputValue()).toBe('hold')
     expect(await page.getByLabel('People, step 1').inputValue()).toBe('500')

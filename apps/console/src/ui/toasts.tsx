@@ -28,7 +28,7 @@ const Messages = () =>
 export const Toasts = () => (
   <Toast.Provider toastManager={toasts}>
     <Toast.Portal>
-      <Toast.Viewport className="fixed right-4 bottom-4 left-4 z-50 flex flex-col gap-2 sm:left-auto sm:w-96">
+      <Toast.Viewport className="fixed right-4 bottom-4 left-4 z-50 flex flex-col gap-2 sm:mx-auto sm:w-96">
         <Messages />
       </Toast.Viewport>
     </Toast.Portal>
