@@ -10,6 +10,8 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Cache, createMemoryCache, createRedisCache } from '../src/cache.ts'
 
+const HOUR_MS = 3_600_000
+
 const describeCache = (open: () => Cache): void => {
   let cache: Cache
   beforeAll(async () => {
@@ -22,16 +24,19 @@ const describeCache = (open: () => Cache): void => {
   afterAll(() => cache.close())
 
   it('keeps a value until it is replaced or deleted', async () => {
-    await cache.set('kept', 'one', 10_000)
-    await cache.set('kept', 'two', 10_000)
+    await cache.set('kept', 'one', HOUR_MS)
+    await cache.set('kept', 'two', HOUR_MS)
     expect(await cache.get('kept')).toBe('two')
     await cache.delete('kept')
     expect(await cache.get('kept')).toBeUndefined()
   })
 
   it('expires a value after its TTL', async () => {
-    await cache.set('brief', 'here', 2_000)
-    expect(await cache.get('brief')).toBe('here')
+    // Repeated when the machine stops for longer than that between the two.
+    await eventually('it is there', async () => {
+      await cache.set('brief', 'here', 2_000)
+      return (await cache.get('brief')) === 'here'
+    })
     await eventually('it is forgotten', async () => (await cache.get('brief')) === undefined)
   })
 
