@@ -17,6 +17,9 @@ const leftOut = hasContainers ? [] : filesThatNeedContainers(import.meta.dirname
 // More than the two processors of CI: tests wait for containers, processes and browsers. The same for all projects,
 // because those that run together must have the same number.
 const maxWorkers = 3
+// A page waits a third of the time, for what is typed to rest and for what is stored to appear. With containers, tests in
+// a browser run apart from the others and may have another number.
+const browserWorkers = hasContainers ? 4 : maxWorkers
 
 // As long as `eventually` waits. Without this, Vitest gives up after one second.
 const poll = { timeout: 60_000 }
@@ -87,7 +90,7 @@ export default defineConfig({
           hookTimeout: 420_000,
           // As long as Playwright waits.
           expect: { poll: { timeout: 30_000 } },
-          maxWorkers,
+          maxWorkers: browserWorkers,
         },
       },
       {
