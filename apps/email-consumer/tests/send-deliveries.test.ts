@@ -19,6 +19,9 @@ const PATIENT: RetryPlan = { ...PLAN, firstMs: HOUR_MS, longestMs: HOUR_MS }
 describe.skipIf(!services)('sending deliveries', () => {
   let harness: Harness
   const cleanUps: (() => Promise<unknown>)[] = []
+  // One for all senders, because starting its threads takes longer than sending. A message that is not rendered in time is
+  // given up.
+  const messages = createMessageRenderer({ deadlineMs: 60_000 })
   beforeAll(async () => {
     harness = await openHarness()
   })
@@ -26,6 +29,7 @@ describe.skipIf(!services)('sending deliveries', () => {
   beforeEach(() => harness.db.pool.query('DELETE FROM email.deliveries'))
   afterAll(async () => {
     for (const cleanUp of cleanUps.reverse()) await cleanUp()
+    await messages.close()
     await harness?.close()
   })
 
@@ -56,9 +60,6 @@ describe.skipIf(!services)('sending deliveries', () => {
       () => db.close(),
       () => transport.close(),
     )
-    // A message that is not rendered in time is given up.
-    const messages = createMessageRenderer({ deadlineMs: 60_000 })
-    cleanUps.push(() => messages.close())
     const queue = createDeliveryQueue(db, { sendLeaseMs: 60_000 })
     const log = createMemoryLog()
     const run = createSendDeliveries({
