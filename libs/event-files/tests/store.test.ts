@@ -41,7 +41,8 @@ const behavesAsStore = (open: () => FileStore | Promise<FileStore>, folder: () =
     const store = await open()
     await store.put('large', pieces(17, 1024 * 1024), never)
     const content = await store.read('large')
-    expect(content && (await buffer(content))).toEqual(await buffer(pieces(17, 1024 * 1024)))
+    // Comparing them by byte, as `toEqual` does, takes many seconds.
+    expect(content && (await buffer(content)).equals(await buffer(pieces(17, 1024 * 1024)))).toBe(true)
     store.close()
   })
 
