@@ -79,7 +79,12 @@ describe('PostHog’s protocol', () => {
 
   it('posthog-node sends events, people and groups, each once, and reads flags', async () => {
     const key = await keyOf('sec', ['events:write', 'decide'], { requestsPerMinute: 6_000 })
-    const client = new PostHog(key, { host: url, flushAt: 3 })
+    const client = new PostHog(key, {
+      host: url,
+      flushAt: 3,
+      // After 3 s, its default, it reports an error.
+      featureFlagsRequestTimeoutMs: 60_000,
+    })
     const errors: unknown[] = []
     client.on('error', (error) => errors.push(error))
     client.capture({ distinctId: 'node-user', event: 'order placed', properties: { total: 4900 } })
