@@ -8,6 +8,7 @@ import {
   eventually,
   freePort,
   images,
+  KAFKA_JVM,
   makeCertificate,
   newContainer,
   services,
@@ -55,7 +56,7 @@ describe.skipIf(!services)('Kafka that requires TLS, a client certificate and cr
         KAFKA_AUTHORIZER_CLASS_NAME: 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
         // ANONYMOUS are the broker and the commands of this test.
         KAFKA_SUPER_USERS: 'User:ANONYMOUS;User:ada',
-        KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m',
+        KAFKA_HEAP_OPTS: KAFKA_JVM,
       })
       .withCopyContentToContainer([
         { content: certificate.key + certificate.cert, target: '/etc/kafka/secrets/server.pem', mode: 0o644 },

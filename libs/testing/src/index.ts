@@ -17,6 +17,7 @@ export {
 export {
   CONTAINER_START_MS,
   images,
+  KAFKA_JVM,
   newContainer,
   startClickHouse,
   startKafka,

@@ -32,7 +32,8 @@ export const startServers = async (options: Pick<Options, 'postgres' | 'quick'>)
   const database = await copy()
   const [redis, kafka, clickhouse] = await startTogether(
     startRedis(),
-    startKafka({ direct: true }),
+    // Without the flags of tests, because a broker under load needs optimized code.
+    startKafka({ direct: true, settings: { KAFKA_HEAP_OPTS: '-Xms256m -Xmx512m' } }),
     startClickHouse(),
   ).catch(async (error) => {
     await database.drop()
