@@ -11,6 +11,7 @@ import { requireServices, type Services, services } from './services.ts'
 import { copyStandaloneDatabase } from './standalone-database.ts'
 import { execute } from './template-database.ts'
 import { createTestDatabase } from './test-database.ts'
+import { untilAvailable } from './until-available.ts'
 
 export type AppName = ServiceName | 'standalone'
 
@@ -20,7 +21,10 @@ export type Constellation = {
   projectId: string
   /** The folder of sent emails. */
   mailDir: string
-  /** Calls the app that serves `path`, with the project's key unless `init` has another. */
+  /**
+   * Calls the app that serves `path`, with the project's key unless `init` has another. What a busy machine answers 503 is
+   * repeated, as clients do.
+   */
   request(path: string, init?: RequestInit): Promise<Response>
   /** Kills an app with SIGKILL. */
   kill(app: AppName): Promise<void>
@@ -50,7 +54,9 @@ const operate = (
     request: (requested, init = {}) => {
       const headers = new Headers(init.headers)
       if (!headers.has('X-API-Key')) headers.set('X-API-Key', access.apiKey)
-      return fetch(`http://localhost:${find(appFor(requested)).port}${requested}`, { ...init, headers })
+      const ask = () =>
+        fetch(`http://localhost:${find(appFor(requested)).port}${requested}`, { ...init, headers })
+      return untilAvailable(ask)
     },
     kill: async (app) => {
       await endApp(find(app), 'SIGKILL')

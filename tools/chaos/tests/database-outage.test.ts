@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { eventually, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest'
 
-let waymark: Constellation
+let waymark: Awaited<ReturnType<typeof startStandalone>>
 beforeAll(async () => {
   waymark = await startStandalone()
 })
@@ -30,10 +30,11 @@ const freezePostgres = async (): Promise<() => void> => {
   }
 }
 
+/** Sends a body once, because a 503 is what these tests are about. */
 const send = (body: object, resource: string): Promise<Response> =>
-  waymark.request(resource, {
+  fetch(`http://localhost:${waymark.port}${resource}`, {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
+    headers: { 'Content-Type': 'application/json', 'X-API-Key': waymark.apiKey },
     body: JSON.stringify(body),
   })
 const sendOrder = (n: number, query = ''): Promise<Response> =>
