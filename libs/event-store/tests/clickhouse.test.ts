@@ -26,7 +26,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
       const options = {
         url: requireServices().clickhouseUrl,
         database: `t${randomBytes(5).toString('hex')}`,
-        queryTimeoutMs: 60_000,
+        queryTimeoutMs: 600_000,
         queryMemoryBytes: 512 * 1024 * 1024,
       }
       await migrateClickHouse(options)
@@ -38,7 +38,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
   const openEmpty = async () => {
     const { clickhouseUrl: url } = requireServices()
     const database = `t${randomBytes(5).toString('hex')}`
-    const options = { url, database, queryTimeoutMs: 60_000, queryMemoryBytes: 512 * 1024 * 1024 }
+    const options = { url, database, queryTimeoutMs: 600_000, queryMemoryBytes: 512 * 1024 * 1024 }
     // Each migration runs again with every version.
     for (let run = 0; run < 2; run++) await migrateClickHouse(options)
     const store = openClickHouseStore(options)
@@ -184,7 +184,7 @@ describe.skipIf(!services)('analytics in ClickHouse', () => {
         url: url.href,
         tls: { ca: trusted },
         database: 'default',
-        queryTimeoutMs: 60_000,
+        queryTimeoutMs: 600_000,
         queryMemoryBytes: 512 * 1024 * 1024,
       })
       onTestFinished(() => store.close())
