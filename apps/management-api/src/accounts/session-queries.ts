@@ -108,14 +108,17 @@ const TOUCH = `
   WHERE id = $1`
 
 // FOR SHARE waits for a concurrent password change, after which the hash differs, and for a concurrent set-up of a second
-// factor, which the next statement sees.
+// factor. The next statements see both.
 const LOCK_USER = 'SELECT FROM core.users WHERE id = $1 AND password_hash = $2 FOR SHARE'
-const HAS_SECOND_FACTOR = 'SELECT FROM core.second_factors WHERE user_id = $1 AND secret IS NOT NULL'
+const HAS_SECOND_FACTOR = '(SELECT FROM core.second_factors WHERE user_id = u.id AND secret IS NOT NULL)'
 const START = `
   INSERT INTO core.sessions (id, user_id, token_hash, user_agent, network, created_at, last_seen_at, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $6, $7)`
+  SELECT $1, u.id, $3, $5, $6, $7, $7, $8 FROM core.users u
+  WHERE u.id = $2 AND u.password_hash = $4 AND NOT EXISTS ${HAS_SECOND_FACTOR}`
 const CHALLENGE = `
-  INSERT INTO core.sign_in_challenges (id, user_id, token_hash, expires_at) VALUES ($1, $2, $3, $4)`
+  INSERT INTO core.sign_in_challenges (id, user_id, token_hash, expires_at)
+  SELECT $1, u.id, $3, $5 FROM core.users u
+  WHERE u.id = $2 AND u.password_hash = $4 AND EXISTS ${HAS_SECOND_FACTOR}`
 
 // FOR SHARE waits for a concurrent unlinking.
 const START_OF_IDENTITY = `
@@ -170,27 +173,26 @@ export const createSessions = ({
     user: { id: string; passwordHash: string },
     { userAgent, network }: Client,
   ): Promise<PasswordSignIn | undefined> =>
-    transaction(async (client) => {
-      const { rowCount } = await client.query(LOCK_USER, [user.id, user.passwordHash])
-      if (rowCount === 0) return undefined
+    transaction(async (client, commit) => {
       const { token, hash } = generateToken()
       const now = clock()
-      const factors = await client.query(HAS_SECOND_FACTOR, [user.id])
-      if (factors.rowCount !== 0) {
-        const expiresAt = new Date(now + CHALLENGE_MS)
-        await client.query(CHALLENGE, [uuidv7(), user.id, hash, expiresAt])
-        return { kind: 'challenge', token, expiresAt }
-      }
-      await client.query(START, [
-        uuidv7(),
-        user.id,
-        hash,
-        userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null,
-        network,
-        new Date(now),
-        new Date(now + SESSION_MS),
+      const expiresAt = new Date(now + CHALLENGE_MS)
+      const start = [uuidv7(), user.id, hash, user.passwordHash]
+      // Sent together, because each round trip waits for a busy process.
+      const [, challenge, session] = await Promise.all([
+        client.query(LOCK_USER, [user.id, user.passwordHash]),
+        client.query(CHALLENGE, [...start, expiresAt]),
+        client.query(START, [
+          ...start,
+          userAgent?.slice(0, MAX_USER_AGENT_LENGTH) ?? null,
+          network,
+          new Date(now),
+          new Date(now + SESSION_MS),
+        ]),
+        commit(),
       ])
-      return { kind: 'session', token }
+      if (challenge.rowCount === 1) return { kind: 'challenge', token, expiresAt }
+      return session.rowCount === 1 ? { kind: 'session', token } : undefined
     }),
 
   /** The sign-in that a browser's token belongs to, unless it has expired or was finished. */

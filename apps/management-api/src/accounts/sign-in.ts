@@ -34,17 +34,14 @@ export const signInRoutes = ({
         challenge: token,
         body: { secondFactor: ['code', 'recoveryCode'], expiresAt: begun.expiresAt },
       }
-    await auditLog.recordOfUser(user.id, { operation, client })
-    const session = await sessions.find(token)
-    return {
-      status: 200 as const,
-      token,
-      body: await readAccount(
-        db,
-        { ...user, hasSecondFactor: false, meetsSecondFactor: false },
-        session?.projectIds,
-      ),
+    const readBody = async () => {
+      const session = await sessions.find(token)
+      const account = { ...user, hasSecondFactor: false, meetsSecondFactor: false }
+      return await readAccount(db, account, session?.projectIds)
     }
+    const recorded = auditLog.recordOfUser(user.id, { operation, client })
+    const [body] = await Promise.all([readBody(), recorded])
+    return { status: 200 as const, token, body }
   }
 
   const findInvitation = async (token: string, email: string, tenantName: string | undefined) => {
@@ -82,9 +79,12 @@ export const signInRoutes = ({
     accountRoutes.open(login, async ({ body: { password, ...body }, client }) => {
       const email = comparableAddress(body.email)
       await accountLimits.countSignIn(client.address)
-      const user = await db.prisma.user.findUnique({ where: { email } })
-      const check = () => passwords.verify(password, user?.passwordHash)
+      // Read while the attempt is counted. Whoever awaits it gets its error.
+      const finding = Promise.resolve(db.prisma.user.findUnique({ where: { email } }))
+      finding.catch(() => {})
+      const check = async () => passwords.verify(password, (await finding)?.passwordHash)
       const right = await accountLimits.attempt(email, client.address, check)
+      const user = await finding
       if (!user || !right) throw refused()
       return begin(user, login.id, client)
     }),

@@ -46,7 +46,9 @@ export const createAuditLog = ({ db, clock, log }: Pick<Platform, 'db' | 'clock'
       requestId: client?.requestId ?? null,
       at: new Date(clock()),
     }
-    return db.transaction((connection) => storeAuditEntries(connection, projectIds, action))
+    return db.transaction(async (connection, commit) => {
+      await Promise.all([storeAuditEntries(connection, projectIds, action), commit()])
+    })
   }
   const orLog = async (entry: AuditEntry, writing: Promise<void>): Promise<void> => {
     try {

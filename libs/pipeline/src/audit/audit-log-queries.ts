@@ -52,7 +52,7 @@ export const storeAuditEntries = async (
 ): Promise<void> => {
   const { actor, operation, resourceId, fields, network, requestId, at, reason = null } = action
   const ids = projectIds.map(() => uuidv7())
-  await client.query({
+  const stored = client.query({
     name: 'write-audit-log',
     text: INSERT,
     values: [
@@ -81,15 +81,12 @@ export const storeAuditEntries = async (
     at: at.toISOString(),
     ...(reason !== null && { reason }),
   }
-  await addToOutbox(
-    client,
-    AUDIT_LANE,
-    auditRecords,
-    projectIds.map((projectId, index) => ({
-      key: projectId,
-      value: { ...published, v: 1, id: ids[index] ?? uuidv7(), projectId },
-    })),
-  )
+  const records = projectIds.map((projectId, index) => ({
+    key: projectId,
+    value: { ...published, v: 1 as const, id: ids[index] ?? uuidv7(), projectId },
+  }))
+  // Sent together.
+  await Promise.all([stored, addToOutbox(client, AUDIT_LANE, auditRecords, records)])
 }
 
 /** The projects of a user that are not archived. */
