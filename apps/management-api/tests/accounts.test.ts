@@ -397,8 +397,11 @@ describe.skipIf(!services)('the limits of sign-in', () => {
 
   it('allow 20 attempts per minute and address', async () => {
     const attempt = () => post('/api/auth/login', { email: newEmail(), password: PASSWORD }, '192.0.2.6')
-    for (let count = 0; count < 20; count++) expect((await attempt()).status).toBe(401)
-    await expectLimited(await attempt(), 60)
+    // At once, because on a busy machine a minute may pass while they are made in turn.
+    const answers = await Promise.all(Array.from({ length: 21 }, attempt))
+    const [limited, ...others] = answers.toSorted((a, b) => b.status - a.status) as [Response, ...Response[]]
+    expect(others.map(({ status }) => status)).toEqual(Array(20).fill(401))
+    await expectLimited(limited, 60)
   })
 
   it("use the proxy's host and scheme, and then require HTTPS", async () => {
