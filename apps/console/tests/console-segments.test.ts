@@ -123,7 +123,7 @@ describe.skipIf(CHROMIUM === undefined)('segments in the console', () => {
     await page.goto(`${project}/decisions/_new`)
     await page.getByLabel('Key').fill('banner')
     await page.getByLabel('Condition').fill('{"!": {"var": "context.hidden"}}')
-    await page.getByLabel('Limit rule 1 to').selectOption({ label: 'Regular customers' })
+    await pick(page.getByLabel('Limit rule 1 to'), 'Regular customers')
     await expect
       .poll(() => page.getByLabel('Condition').inputValue())
       .toBe('{"and":[{"!":{"var":"context.hidden"}},{"segment":"regulars"}]}')
@@ -156,6 +156,42 @@ describe.skipIf(CHROMIUM === undefined)('segments in the console', () => {
     await button('Delete').click()
     await confirm.getByRole('button', { name: 'Delete segment' }).click()
     await page.getByRole('heading', { name: 'No segments yet' }).waitFor()
+  })
+
+  it('finds a segment, a pool and a selector that are not among the first hundred', async () => {
+    const oldest = []
+    // The newest are listed first.
+    for (let n = 0; n <= 100; n++) {
+      const filters = [{ property: 'traits.plan', op: 'exists' }]
+      const created = await Promise.all([
+        api('coupon-pools', 'POST', { name: `Pool ${n}`, kind: 'shared', code: `POOL${n}` }),
+        api('segments', 'POST', { key: `segment-${n}`, name: `Segment ${n}`, filters }),
+        api('metering-selectors', 'POST', { eventName: `event ${n}` }),
+      ])
+      if (n === 0) oldest.push(...created.map(({ id }) => id))
+    }
+    await page.goto(`${project}/decisions/_new`)
+    await page.getByLabel('Key').fill('found')
+    const search = async (field: ReturnType<Page['getByRole']>, text: string, found: string) => {
+      await field.fill(text)
+      await page.getByRole('option', { name: found, exact: true }).click()
+    }
+    const coupon = page.getByLabel('Coupon from').first()
+    await search(coupon, 'pool 0', 'Pool 0')
+    await search(page.getByLabel('Limit rule 1 to'), 'segment 0', 'Segment 0')
+    await button('Add metric').click()
+    await search(page.getByLabel('Of', { exact: true }), 'event 0', 'conversions by event 0')
+    // Text that is no choice is not kept.
+    await coupon.fill('nothing')
+    await page.getByText('Nothing found').waitFor()
+    await page.getByLabel('Key').click()
+    await expect.poll(() => coupon.inputValue()).toBe('Pool 0')
+    await button('Save decision').click()
+    await page.getByRole('heading', { level: 1, name: 'found' }).waitFor()
+    const saved = JSON.stringify(await api('decisions/found', 'GET'))
+    expect(saved).toContain(`"couponPoolId":"${oldest[0]}"`)
+    expect(saved).toContain('{"segment":"segment-0"}')
+    expect(saved).toContain(`"selectorId":"${oldest[2]}"`)
   })
 
   it('has caused no error in the browser', () =>

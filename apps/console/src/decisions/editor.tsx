@@ -1,14 +1,15 @@
 import { useState } from 'react'
 import { useChange } from '../api/change.ts'
 import { api, unwrap } from '../api/client.ts'
-import { useList } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
-import type { CouponPool, Decision, MeteringSelector, Segment } from '../api/types.ts'
+import type { Decision } from '../api/types.ts'
 import { useNavigateFromHere } from '../api/url-state.ts'
 import { Button, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
+import { Choose } from '../ui/choose.tsx'
 import { Form, Input, NumberInput, Select, TextArea } from '../ui/form.tsx'
 import { LeavePrompt } from '../ui/leave-prompt.tsx'
+import { usePoolChoices, useSegmentChoices, useSelectorChoices } from './choices.ts'
 import { asIn, bodyOf, type Draft, editOf, followDecision, newId, newMetric, newRule } from './draft.ts'
 import { PRODUCTION } from './environment-select.tsx'
 import { MetricFields } from './metric-fields.tsx'
@@ -58,27 +59,9 @@ export const DecisionEditor = ({
   if (followed !== edit) setEdit(followed)
   const { draft, original, version } = followed
   const change = (part: Partial<Draft>) => setEdit({ ...followed, draft: { ...draft, ...part } })
-  const pools = useList<CouponPool>([projectId, 'pools-to-choose'], () =>
-    unwrap(
-      api.GET('/api/projects/{projectId}/coupon-pools', {
-        params: { path: { projectId }, query: { limit: 100 } },
-      }),
-    ),
-  )
-  const selectors = useList<MeteringSelector>([projectId, 'selectors-to-choose'], () =>
-    unwrap(
-      api.GET('/api/projects/{projectId}/metering-selectors', {
-        params: { path: { projectId }, query: { limit: 100 } },
-      }),
-    ),
-  )
-  const segments = useList<Segment>([projectId, 'segments-to-choose'], () =>
-    unwrap(
-      api.GET('/api/projects/{projectId}/segments', {
-        params: { path: { projectId }, query: { limit: 100 } },
-      }),
-    ),
-  )
+  const pools = usePoolChoices()
+  const selectors = useSelectorChoices()
+  const segments = useSegmentChoices()
   const changeOf = (edited: Draft) => {
     const body = bodyOf(edited)
     return { version, ...(inProduction ? body : { environments: { [environment]: { rules: body.rules } } }) }
@@ -191,16 +174,12 @@ export const DecisionEditor = ({
                     value={value}
                     onChange={(event) => setVariant(id, { value: event.target.value })}
                   />
-                  <Select
+                  <Choose
                     label="Coupon from"
                     value={couponPoolId}
-                    onChange={(event) => setVariant(id, { couponPoolId: event.target.value })}
-                    options={[
-                      ['', 'no coupon'],
-                      ...pools.rows
-                        .filter(({ kind }) => kind !== 'automatic')
-                        .map((pool) => [pool.id, pool.name] as const),
-                    ]}
+                    choices={pools}
+                    placeholder="no coupon"
+                    onChange={(chosen) => setVariant(id, { couponPoolId: chosen })}
                   />
                   <Button
                     look="quiet"
@@ -255,7 +234,7 @@ export const DecisionEditor = ({
               variants={draft.variants}
               fallbackVariant={draft.fallbackVariant}
               metrics={draft.metrics}
-              segments={segments.rows}
+              segments={segments}
               onChange={(part) =>
                 change({ rules: draft.rules.map((one) => (one.id === rule.id ? { ...one, ...part } : one)) })
               }
@@ -278,7 +257,7 @@ export const DecisionEditor = ({
                   key={metric.id}
                   metric={metric}
                   number={index + 1}
-                  selectors={selectors.rows}
+                  selectors={selectors}
                   onChange={(part) =>
                     change({
                       metrics: draft.metrics.map((one) => (one.id === metric.id ? { ...one, ...part } : one)),

@@ -1,5 +1,5 @@
-import type { MeteringSelector } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
+import { type Choice, Choose } from '../ui/choose.tsx'
 import { Input, Select, Switch } from '../ui/form.tsx'
 import type { Draft } from './draft.ts'
 
@@ -15,7 +15,7 @@ export const MetricFields = ({
 }: {
   metric: Metric
   number: number
-  selectors: readonly MeteringSelector[]
+  selectors: readonly Choice[]
   onChange: (part: Partial<Metric>) => void
   onRemove: () => void
 }) => {
@@ -45,14 +45,12 @@ export const MetricFields = ({
             ['mean', 'mean of people with any'],
           ]}
         />
-        <Select
+        <Choose
           label="Of"
           value={metric.selectorId}
-          onChange={(event) => onChange({ selectorId: event.target.value, property: '' })}
-          options={[
-            ['', 'events named'],
-            ...selectors.map(({ id, eventName }) => [id, `conversions by ${eventName}`] as const),
-          ]}
+          choices={selectors.map(([id, eventName]) => [id, `conversions by ${eventName}`] as const)}
+          placeholder="events named"
+          onChange={(selectorId) => onChange({ selectorId, property: '' })}
         />
         {ofEvents && (
           <Input

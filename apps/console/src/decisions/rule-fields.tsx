@@ -1,6 +1,6 @@
 import { Slider } from '@base-ui/react/slider'
-import type { Segment } from '../api/types.ts'
 import { Button } from '../ui/button.tsx'
+import { type Choice, Choose } from '../ui/choose.tsx'
 import {
   fromLocalInput,
   Input,
@@ -33,7 +33,7 @@ export const RuleFields = ({
   variants: Draft['variants']
   fallbackVariant: string
   metrics: Draft['metrics']
-  segments: readonly Segment[]
+  segments: readonly Choice[]
   onChange: (part: Partial<Rule>) => void
   onRemove: () => void
 }) => (
@@ -59,13 +59,15 @@ export const RuleFields = ({
       onChange={(event) => onChange({ condition: event.target.value })}
     />
     {segments.length > 0 && (
-      <Select
+      <Choose
         label={`Limit rule ${number} to`}
         className="max-w-sm"
         value=""
-        onChange={(event) => {
+        choices={segments}
+        placeholder="a segment …"
+        onChange={(key) => {
           try {
-            onChange({ condition: withSegment(rule.condition, event.target.value) })
+            onChange({ condition: withSegment(rule.condition, key) })
           } catch (error) {
             toasts.add({
               title: 'That did not work',
@@ -74,7 +76,6 @@ export const RuleFields = ({
             })
           }
         }}
-        options={[['', 'a segment …'], ...segments.map(({ key, name }) => [key, name] as const)]}
       />
     )}
     <RuleShares rule={rule} number={number} variants={variants} onChange={onChange} />
