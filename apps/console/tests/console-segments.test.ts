@@ -162,12 +162,17 @@ describe.skipIf(CHROMIUM === undefined)('segments in the console', () => {
     const oldest = []
     // The newest are listed first.
     for (let n = 0; n <= 100; n++) {
-      const filters = [{ property: 'traits.plan', op: 'exists' }]
+      const condition = { filters: [{ property: 'traits.plan', op: 'exists' }] }
       const created = await Promise.all([
-        api('coupon-pools', 'POST', { name: `Pool ${n}`, kind: 'shared', code: `POOL${n}` }),
-        api('segments', 'POST', { key: `segment-${n}`, name: `Segment ${n}`, filters }),
+        api('coupon-pools', 'POST', {
+          name: `Pool ${n}`,
+          kind: 'shared',
+          discount: { type: 'free_shipping' },
+        }),
+        api('segments', 'POST', { key: `segment-${n}`, name: `Segment ${n}`, condition }),
         api('metering-selectors', 'POST', { eventName: `event ${n}` }),
       ])
+      expect(created.map(({ id }) => typeof id)).toEqual(['string', 'string', 'string'])
       if (n === 0) oldest.push(...created.map(({ id }) => id))
     }
     await page.goto(`${project}/decisions/_new`)

@@ -9,6 +9,7 @@ import {
   createArchivedUntil,
   createCompleteCounts,
   createDeliveryAudit,
+  createDeriveVisits,
   createEventWriter,
   createForgetIds,
   createOutboxRelay,
@@ -49,6 +50,7 @@ const FORGET_COUNTS_INTERVAL_MS = 60 * 60 * 1000
 const RETENTION_INTERVAL_MS = 60 * 1000
 const FORGET_IDS_INTERVAL_MS = 60 * 1000
 const AUDIT_INTERVAL_MS = 1_000
+const DERIVE_VISITS_INTERVAL_MS = 10 * 60 * 1000
 
 type Client = Parameters<typeof withoutErased>[0]
 
@@ -131,6 +133,7 @@ export const createPersistenceConsumer = (platform: Platform, archive?: Archive)
         createCompleteCounts({ db, eventStore, now: clock }),
       ),
       moveEventsLoop(platform),
+      drain('visits', DERIVE_VISITS_INTERVAL_MS, createDeriveVisits({ db, eventStore, now: clock })),
       drain('delivery-audit', AUDIT_INTERVAL_MS, auditDeliveries),
       drain('forget-counts', FORGET_COUNTS_INTERVAL_MS, () => forgetOldCounts(db.pool, clock())),
     ],

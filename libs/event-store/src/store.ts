@@ -48,6 +48,13 @@ export type EventWrites = {
     before: number
     receivedBefore?: number | undefined
   }): Promise<boolean>
+  /**
+   * Derives the visits of one day (UTC) of a project, so that queries need not read its events: the latest day with page
+   * views that ended before `endedBefore` and was not derived yet, or has changed before `changedBefore` since (in ms).
+   * Answers are the same before and after. Only one process at a time may call it.
+   * @returns whether there was one
+   */
+  deriveVisits(due: { endedBefore: number; changedBefore: number }): Promise<boolean>
   /** Deletes people: their merges and traits. Idempotent. */
   eraseProfiles(profiles: readonly { projectId: string; profileId: string }[]): Promise<void>
 }

@@ -333,6 +333,7 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
         if (!isKnown) events.push({ ...event, erased: false })
       }
     },
+    deriveVisits: async () => false,
     storeProfiles: async (given) => {
       for (const profile of given) {
         const known = profileOf(profile.projectId, profile.profileId)

@@ -559,6 +559,38 @@ export const describeEventStore = (open: () => Promise<EventStore>, { runs }: { 
       { numRuns: runs, endOnFailure: true },
     )
   })
+  it('answers about visits as the reference does, whichever days were derived before, between and after changes', async () => {
+    const manyEvents = fc
+      .array(eventArbitrary, { minLength: 20, maxLength: 100 })
+      .map((events): Change => ['storeEvents', events])
+    const steps = fc.array(fc.tuple(fc.oneof(manyEvents, changeArbitrary), fc.nat({ max: DAYS })), {
+      minLength: 2,
+      maxLength: 8,
+    })
+    await fc.assert(
+      fc.asyncProperty(
+        steps,
+        fc.array(webArbitrary, { minLength: 4, maxLength: 12 }),
+        async (changes, queries) => {
+          const [store, reference] = [await open(), createReferenceStore()]
+          const due = {
+            endedBefore: START + (DAYS + 2) * 24 * HOUR_MS,
+            changedBefore: Number.MAX_SAFE_INTEGER,
+          }
+          for (const [change, days] of changes) {
+            await apply(store, change)
+            await apply(reference, change)
+            for (let day = 0; day < days; day++) await store.deriveVisits(due)
+          }
+          for (const query of queries)
+            expect(comparable(await run(store, query))).toEqual(comparable(await run(reference, query)))
+          await store.close()
+        },
+      ),
+      { numRuns: runs, endOnFailure: true },
+    )
+  })
+
   it('counts 10,000 page views in visits that are known exactly', async () => {
     const store = await open()
     const [visitors, visitsOfEach, viewsOfEach] = [500, 5, 4]

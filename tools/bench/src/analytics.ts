@@ -88,8 +88,9 @@ const fillDuckDB = async (events: number): Promise<Filled> => {
   for (const [from, to] of portionsOf(events)) await file.write([[duckdbEvents(events, from, to), []]])
   await file.write([[mergesOf('duckdb', events), []]])
   for (const [from, to] of portionsOf(events)) await file.write([[webEvents('duckdb', events, from, to), []]])
-  await file.query(PROJECT, 'CHECKPOINT', {})
   const store = createDuckDBStore(file)
+  await deriveVisits(store)
+  await file.query(PROJECT, 'CHECKPOINT', {})
   return {
     store,
     bare: (sql) => file.query(PROJECT, sql, {}),
@@ -126,6 +127,7 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
     `SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND table = 'events' AND database = '${options.database}'`,
   )
   const store = openClickHouseStore(options)
+  await deriveVisits(store)
   return {
     store,
     // Answers are read as rows, as those of DuckDB are.
@@ -140,6 +142,12 @@ const fillClickHouse = async (events: number): Promise<Filled> => {
       await container.stop({ timeout: 0 })
     },
   }
+}
+
+/** Derives the visits of all days, as a process does in the background. */
+const deriveVisits = async (store: EventStore): Promise<void> => {
+  const due = { endedBefore: Date.now(), changedBefore: 0 }
+  while (await store.deriveVisits(due));
 }
 
 const portionsOf = (events: number): [number, number][] =>

@@ -1,5 +1,6 @@
 import type { Dialect, Parameters } from '../sql/dialect.ts'
 import { uniformWidth } from '../sql/uniform-width.ts'
+import { DAY_MS } from '../sql/visit-part-queries.ts'
 
 /** A time in ms as a value of a parameter. */
 export const timeText = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '')
@@ -64,18 +65,22 @@ export const clickhouseDialect: Dialect = {
   lower: (text) => `lowerUTF8(${text})`,
   // Names the value once, because the length of a statement is limited.
   isOneOf: (value, others) => `${value} IN (${others.join(', ')})`,
+  isPairIn: (values, table, columns) =>
+    `(${values.join(', ')}) IN (SELECT ${columns.join(', ')} FROM ${table})`,
   contains: (text, part) => `position(${text}, ${part}) > 0`,
   startsWith: (text, part) => `startsWith(${text}, ${part})`,
   quantile: (value, share) => `quantileExactInclusive(${share})(${value})`,
   matches: (text, pattern) => `match(${text}, '${pattern.replaceAll('\\', '\\\\')}')`,
   hashedUuid: (text) => `reinterpretAsUUID(MD5(${text}))`,
+  dayOf: (time) => `toInt32(intDiv(toUnixTimestamp64Milli(${time}), ${DAY_MS}))`,
+  isInPart: (uuid, index, parts) => `cityHash64(${uuid}) % ${parts} = ${index}`,
   record: (values) => `tuple(${values.join(', ')})`,
   member: (record, index) => `tupleElement(${record}, ${index + 1})`,
   firstBy: (value, order) => `argMin(${value}, ${order})`,
   lastBy: (value, order) => `argMax(${value}, ${order})`,
   listOf: (value) => `groupArray(${value})`,
   concatLists: (list) => `groupArrayArray(${list})`,
-  unnest: (list, name) => `ARRAY JOIN ${list} AS ${name}`,
+  eachOf: (list) => `arrayJoin(${list})`,
   unnestConversions: 'ARRAY JOIN e.conversions AS conversion',
   members: (from, column) =>
     `(SELECT t, pair.1 AS key, ${TYPE_NAMES} AS type FROM ${from}

@@ -28,7 +28,11 @@ export type ClickHouseOptions = {
   queryTimeoutMs: number
   /** Memory of one query, in bytes. */
   queryMemoryBytes: number
+  /** How far the clocks of servers may differ and replicas lag while visits are derived, in ms; 10 minutes by default. */
+  visitMarginMs?: number
 }
+
+const DEFAULT_VISIT_MARGIN_MS = 10 * 60 * 1_000
 
 /** Timeout of a write, in ms, including the batching of inserts by the server. */
 const WRITE_TIMEOUT_MS = 30_000
@@ -80,6 +84,7 @@ const connect = ({ url, tls, database, queryTimeoutMs }: ClickHouseOptions): Cli
 
 /** The event store in ClickHouse. Its tables must exist: see `migrateClickHouse`. */
 export const openClickHouseStore = (options: ClickHouseOptions): EventStore => {
+  const { visitMarginMs = DEFAULT_VISIT_MARGIN_MS } = options
   const client = connect(options)
   // Connections of their own, because reports may use all others.
   const lists = connect(options)
@@ -112,9 +117,10 @@ export const openClickHouseStore = (options: ClickHouseOptions): EventStore => {
       throw new EventStoreUnavailableError('ClickHouse could not answer', { cause: error })
     }
   }
+  const database = { dialect: clickhouseDialect, query, changeMarginUs: visitMarginMs * 1_000 }
   return {
-    ...createWrites(client, writeError),
-    ...createQueries({ dialect: clickhouseDialect, query }),
+    ...createWrites(client, database, writeError),
+    ...createQueries(database),
     close: async () => {
       await Promise.all([client.close(), lists.close()])
     },

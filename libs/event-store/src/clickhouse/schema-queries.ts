@@ -80,5 +80,48 @@ export const migrationsOf = (layout: ClickHouseLayout): readonly string[] => {
     )
     ENGINE = ${engine('version')}
     ORDER BY (project_id, profile_id)`,
+    `CREATE TABLE IF NOT EXISTS visit_parts ${onCluster} (
+      project_id UUID,
+      day Int32,
+      build Int64,
+      visitor UUID,
+      session UUID,
+      is_open Bool,
+      began DateTime64(3, 'UTC') CODEC(Delta, ZSTD),
+      ended DateTime64(3, 'UTC') CODEC(Delta, ZSTD),
+      views UInt32,
+      converted UInt8,
+      first_view DateTime64(3, 'UTC') CODEC(Delta, ZSTD),
+      first_key UUID,
+      last_view DateTime64(3, 'UTC') CODEC(Delta, ZSTD),
+      last_key UUID,
+      path Nullable(String),
+      referrer_host LowCardinality(Nullable(String)),
+      utm_source LowCardinality(Nullable(String)),
+      utm_medium LowCardinality(Nullable(String)),
+      campaign LowCardinality(Nullable(String)),
+      click_id LowCardinality(Nullable(String)),
+      country LowCardinality(Nullable(String)),
+      browser LowCardinality(Nullable(String)),
+      os LowCardinality(Nullable(String)),
+      device LowCardinality(Nullable(String)),
+      channel LowCardinality(String),
+      exit_path Nullable(String),
+      paths Array(String),
+      conversions Array(Tuple(selector_id UUID, amount Nullable(Int64), currency Nullable(String)))
+    )
+    ENGINE = ${cluster === undefined ? 'MergeTree' : 'ReplicatedMergeTree'}
+    ORDER BY (project_id, day, visitor)`,
+    // The latest version counts; its build is 0 when the events of the day were removed.
+    `CREATE TABLE IF NOT EXISTS visit_days ${onCluster} (
+      project_id UUID, day Int32, build Int64, rules Int32, version Int64 DEFAULT toUnixTimestamp64Micro(now64(6))
+    )
+    ENGINE = ${engine('version')}
+    ORDER BY (project_id, day)`,
+    `CREATE TABLE IF NOT EXISTS visit_changes ${onCluster} (
+      project_id UUID, day Int32, visitor UUID, version Int64 DEFAULT toUnixTimestamp64Micro(now64(6))
+    )
+    ENGINE = ${engine('version')}
+    ORDER BY (project_id, day, visitor)`,
   ]
 }

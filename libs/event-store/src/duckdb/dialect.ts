@@ -1,5 +1,6 @@
 import type { Dialect, Parameters } from '../sql/dialect.ts'
 import { uniformWidth } from '../sql/uniform-width.ts'
+import { DAY_MS } from '../sql/visit-part-queries.ts'
 
 const QUARTER_HOUR_MS = 15 * 60 * 1000
 
@@ -72,18 +73,22 @@ export const duckdbDialect: Dialect = {
   lower: (text) => `lower(${text})`,
   // Not by IN, for which DuckDB makes a join of each list, with a hash table of megabytes.
   isOneOf: (value, others) => `(${others.map((other) => `${value} = ${other}`).join(' OR ')})`,
+  isPairIn: (values, table, columns) =>
+    `(${values.join(', ')}) IN (SELECT (${columns.join(', ')}) FROM ${table})`,
   contains: (text, part) => `contains(${text}, ${part})`,
   startsWith: (text, part) => `starts_with(${text}, ${part})`,
   quantile: (value, share) => `quantile_cont(${value}, ${share})`,
   matches: (text, pattern) => `regexp_matches(${text}, '${pattern}')`,
   hashedUuid: (text) => `md5(${text})::UUID`,
+  dayOf: (time) => `(epoch_ms(${time}) // ${DAY_MS})::INTEGER`,
+  isInPart: (uuid, index, parts) => `hash(${uuid}) % ${parts} = ${index}`,
   record: (values) => `struct_pack(${values.map((value, index) => `m${index} := ${value}`).join(', ')})`,
   member: (record, index) => `struct_extract(${record}, 'm${index}')`,
   firstBy: (value, order) => `arg_min(${value}, ${order})`,
   lastBy: (value, order) => `arg_max(${value}, ${order})`,
   listOf: (value) => `list(${value})`,
   concatLists: (list) => `flatten(list(${list}))`,
-  unnest: (list, name) => `CROSS JOIN unnest(${list}) AS unnested_${name} (${name})`,
+  eachOf: (list) => `unnest(${list})`,
   unnestConversions: 'CROSS JOIN unnest(e.conversions) AS unnested (conversion)',
   members: (from, column) =>
     `(SELECT t, member.key AS key, ${TYPE_NAMES} AS type FROM ${from} CROSS JOIN json_each(${from}.${column}) AS member)`,

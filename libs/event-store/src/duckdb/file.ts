@@ -30,7 +30,8 @@ const typesOf = (bindings: Bindings) =>
     Object.entries(bindings).map(([name, value]) => [name, typeof value === 'number' ? DOUBLE : VARCHAR]),
   )
 
-type Statement = readonly [text: string, values: DuckDBValue[]]
+/** A statement and its values, by position or by name. */
+export type Statement = readonly [text: string, values: DuckDBValue[] | Bindings]
 
 /** A data file that only this process has open. */
 export type DuckDBFile = {
@@ -391,6 +392,8 @@ const openReopening = async (options: DuckDBOptions) => {
   }
 }
 
+const isBindings = (values: Statement[1]): values is Bindings => !Array.isArray(values)
+
 const runInTransaction = async (
   connection: DuckDBConnection,
   statements: readonly Statement[],
@@ -398,7 +401,12 @@ const runInTransaction = async (
   await connection.run('BEGIN TRANSACTION')
   try {
     let rows = 0
-    for (const [text, values] of statements) rows += (await connection.run(text, values)).rowsChanged
+    for (const [text, values] of statements) {
+      const result = isBindings(values)
+        ? await connection.run(text, values, typesOf(values))
+        : await connection.run(text, values)
+      rows += result.rowsChanged
+    }
     await connection.run('COMMIT')
     return rows
   } catch (error) {

@@ -14,8 +14,11 @@ export const openDuckDBStore = async (options: DuckDBOptions): Promise<EventStor
   createDuckDBStore(await openDuckDBFile(options))
 
 /** The event store in an open file, which it closes. */
-export const createDuckDBStore = (file: DuckDBFile): EventStore => ({
-  ...createWrites(file),
-  ...createQueries({ dialect: duckdbDialect, query: file.query }),
-  close: () => file.close(),
-})
+export const createDuckDBStore = (file: DuckDBFile): EventStore => {
+  const database = { dialect: duckdbDialect, query: file.query }
+  return {
+    ...createWrites(file, database),
+    ...createQueries(database),
+    close: () => file.close(),
+  }
+}

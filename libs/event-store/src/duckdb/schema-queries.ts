@@ -52,6 +52,39 @@ export const migrations: readonly string[] = [
   ALTER TABLE events ADD COLUMN details VARCHAR;`,
   // NULL in rows of earlier versions, which do not tell their clicks.
   `ALTER TABLE events ADD COLUMN click_id VARCHAR`,
+  `
+  CREATE TABLE visit_parts (
+    project_id VARCHAR NOT NULL,
+    day INTEGER NOT NULL,
+    build BIGINT NOT NULL,
+    visitor UUID NOT NULL,
+    session UUID NOT NULL,
+    is_open BOOLEAN NOT NULL,
+    began TIMESTAMP NOT NULL,
+    ended TIMESTAMP NOT NULL,
+    views INTEGER NOT NULL,
+    converted INTEGER NOT NULL,
+    first_view TIMESTAMP,
+    first_key UUID,
+    last_view TIMESTAMP,
+    last_key UUID,
+    path VARCHAR,
+    referrer_host VARCHAR,
+    utm_source VARCHAR,
+    utm_medium VARCHAR,
+    campaign VARCHAR,
+    click_id VARCHAR,
+    country VARCHAR,
+    browser VARCHAR,
+    os VARCHAR,
+    device VARCHAR,
+    channel VARCHAR,
+    exit_path VARCHAR,
+    paths VARCHAR[],
+    conversions STRUCT(selector_id UUID, amount BIGINT, currency VARCHAR)[]
+  );
+  CREATE TABLE visit_days (project_id VARCHAR NOT NULL, day INTEGER NOT NULL, build BIGINT NOT NULL, rules INTEGER NOT NULL);
+  CREATE TABLE visit_changes (project_id VARCHAR NOT NULL, day INTEGER NOT NULL, visitor UUID NOT NULL, version BIGINT NOT NULL);`,
 ]
 
 /**

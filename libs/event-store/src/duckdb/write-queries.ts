@@ -1,7 +1,12 @@
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
 import { type EventRow, eventRows, type ProfileRow, profileRow } from '../rows.ts'
+import { CHANNEL_RULES } from '../sql/channel-queries.ts'
+import { createVisitDerivation, deriveStatements, eventsOfEndedDays } from '../sql/derive-visit-queries.ts'
+import type { Database } from '../sql/dialect.ts'
+import { storedVisitor } from '../sql/visit-part-queries.ts'
 import type { EventKey, EventWrites } from '../store.ts'
-import type { DuckDBFile } from './file.ts'
+import { duckdbDialect } from './dialect.ts'
+import type { DuckDBFile, Statement } from './file.ts'
 
 /** The columns of a table for rows in JSON, with their types. */
 const EVENT_TYPES: Record<keyof EventRow, unknown> = {
@@ -45,6 +50,7 @@ const PROFILE_TYPES: Record<keyof ProfileRow, string> = {
   traits: 'JSON',
   version: 'BIGINT',
 }
+const VISITOR_TYPES = { project_id: 'VARCHAR', time: 'TIMESTAMP', profile_id: 'UUID', visitor_id: 'VARCHAR' }
 const KEY_TYPES = { project_id: 'VARCHAR', event_key: 'UUID' }
 const PROFILE_KEY_TYPES = { project_id: 'VARCHAR', profile_id: 'UUID' }
 
@@ -110,6 +116,35 @@ const REMOVE_OLDEST_DAY = `
     SELECT date_trunc('day', min("time")) + INTERVAL 1 DAY FROM events WHERE ${REMOVABLE}
   )`
 
+const DAY = duckdbDialect.dayOf('e."time"')
+// Later than the build of each day, even after the clock was set back.
+const NEXT_VERSION = '(SELECT greatest(epoch_us(now()), coalesce(max(build), 0) + 1) FROM visit_days)'
+const CHANGED_VISITORS = `
+  SELECT DISTINCT e.project_id AS project_id, ${DAY} AS day, ${storedVisitor(duckdbDialect)} AS visitor`
+const MARK_STORED = `
+  INSERT INTO visit_changes SELECT *, ${NEXT_VERSION}
+  FROM (${CHANGED_VISITORS} FROM ${rowsOf(VISITOR_TYPES)} AS e WHERE e.profile_id IS NOT NULL OR e.visitor_id IS NOT NULL)
+  WHERE (project_id, day) IN (SELECT (project_id, day) FROM visit_days)`
+const ERASED_VISITORS = `${CHANGED_VISITORS} FROM events AS e
+  ${WHERE_NAMED} AND (e.profile_id IS NOT NULL OR e.visitor_id IS NOT NULL)`
+const MARK_ERASED = `
+  INSERT INTO visit_changes SELECT *, ${NEXT_VERSION} FROM (${ERASED_VISITORS})
+  WHERE (project_id, day) IN (SELECT (project_id, day) FROM visit_days)`
+const ERASE_PARTS = `
+  DELETE FROM visit_parts WHERE (project_id, day, visitor) IN (SELECT (project_id, day, visitor) FROM (${ERASED_VISITORS}))`
+
+// Before the events, of which none may be left to tell the day.
+const OLDEST_DAY = `(SELECT ${duckdbDialect.dayOf('min("time")')} FROM events WHERE ${REMOVABLE})`
+const REMOVE_VISITS = ['visit_days', 'visit_parts', 'visit_changes'].map(
+  (table) => `DELETE FROM ${table} WHERE project_id = $1 AND day <= ${OLDEST_DAY}`,
+)
+
+const REPLACE_DAY = [
+  'DELETE FROM visit_parts WHERE project_id = $1 AND day = $2 AND build <> $3',
+  'DELETE FROM visit_changes WHERE project_id = $1 AND day = $2 AND $3 > 0',
+  'DELETE FROM visit_days WHERE project_id = $1 AND day = $2 AND $3 > 0',
+  `INSERT INTO visit_days VALUES ($1, $2, $3, ${CHANNEL_RULES})`,
+]
 const ERASE_PROFILES = `
   DELETE FROM profiles
   WHERE (project_id, profile_id) IN (SELECT (project_id, profile_id) FROM ${rowsOf(PROFILE_KEY_TYPES)} AS named)`
@@ -123,54 +158,75 @@ const valuesOf = (events: readonly EnrichedEvent[]): [string, string, string] =>
   return [JSON.stringify(eventRows(events)), times[0] ?? '', times.at(-1) ?? '']
 }
 
+/** Statements that mark the visitors of events as changed on days that were derived. */
+const marksOf = (events: readonly EnrichedEvent[]): Statement[] => {
+  const rows = eventsOfEndedDays(events).map(({ projectId, timestamp, profileId, visitorId }) => ({
+    project_id: projectId,
+    time: timestamp,
+    profile_id: profileId,
+    visitor_id: visitorId,
+  }))
+  return rows.length === 0 ? [] : [[MARK_STORED, [JSON.stringify(rows)]]]
+}
+
 /** The writer of the store. Each call is one transaction. */
-export const createWrites = (file: DuckDBFile): EventWrites => ({
-  storeEvents: async (events) => {
-    if (events.length === 0) return
-    await file.write([[STORE_EVENTS, valuesOf(events)]])
-  },
-  completeEvents: async (events) => {
-    if (events.length === 0) return
-    const values = valuesOf(events)
-    await file.write([
-      [COMPLETE_EVENTS, values],
-      [STORE_EVENTS, values],
-    ])
-  },
-  findEventNames: async (keys) => {
-    if (keys.length === 0) return []
-    const found = await file.query<NameRow>('', EVENT_NAMES, { keys: keyRows(keys) })
-    return found.map(({ project_id, event_key, event_name }) => ({
-      projectId: project_id,
-      eventKey: event_key,
-      eventName: event_name,
-    }))
-  },
-  storeProfiles: async (profiles) => {
-    if (profiles.length === 0) return
-    const rows = JSON.stringify(profiles.map(profileRow))
-    await file.write([
-      [DROP_OLDER_PROFILES, [rows]],
-      [STORE_PROFILES, [rows]],
-    ])
-  },
-  eraseEvents: async (events) => {
-    if (events.length === 0) return
-    const rows = keyRows(events)
-    await file.write([
-      [ERASE_EVENTS, [rows]],
-      [ERASE_PERSON, [rows]],
-    ])
-  },
-  removeOldestDay: async ({ projectId, before, receivedBefore = Number.MAX_SAFE_INTEGER }) => {
-    const values = [projectId, new Date(before).toISOString(), receivedBefore]
-    return (await file.write([[REMOVE_OLDEST_DAY, values]])) > 0
-  },
-  eraseProfiles: async (profiles) => {
-    if (profiles.length === 0) return
-    const rows = JSON.stringify(
-      profiles.map(({ projectId, profileId }) => ({ project_id: projectId, profile_id: profileId })),
-    )
-    await file.write([[ERASE_PROFILES, [rows]]])
-  },
-})
+export const createWrites = (file: DuckDBFile, database: Database): EventWrites => {
+  return {
+    storeEvents: async (events) => {
+      if (events.length === 0) return
+      await file.write([[STORE_EVENTS, valuesOf(events)], ...marksOf(events)])
+    },
+    completeEvents: async (events) => {
+      if (events.length === 0) return
+      const values = valuesOf(events)
+      await file.write([[COMPLETE_EVENTS, values], [STORE_EVENTS, values], ...marksOf(events)])
+    },
+    deriveVisits: createVisitDerivation(database, async (due) => {
+      const build = Date.now() * 1_000
+      await file.write([
+        ...deriveStatements(duckdbDialect, due, build).map(
+          ({ text, bindings }): Statement => [text, bindings],
+        ),
+        ...REPLACE_DAY.map((text): Statement => [text, [due.projectId, due.day, BigInt(build)]]),
+      ])
+    }),
+    findEventNames: async (keys) => {
+      if (keys.length === 0) return []
+      const found = await file.query<NameRow>('', EVENT_NAMES, { keys: keyRows(keys) })
+      return found.map(({ project_id, event_key, event_name }) => ({
+        projectId: project_id,
+        eventKey: event_key,
+        eventName: event_name,
+      }))
+    },
+    storeProfiles: async (profiles) => {
+      if (profiles.length === 0) return
+      const rows = JSON.stringify(profiles.map(profileRow))
+      await file.write([
+        [DROP_OLDER_PROFILES, [rows]],
+        [STORE_PROFILES, [rows]],
+      ])
+    },
+    eraseEvents: async (events) => {
+      if (events.length === 0) return
+      const rows = keyRows(events)
+      await file.write([
+        [MARK_ERASED, [rows]],
+        [ERASE_PARTS, [rows]],
+        [ERASE_EVENTS, [rows]],
+        [ERASE_PERSON, [rows]],
+      ])
+    },
+    removeOldestDay: async ({ projectId, before, receivedBefore = Number.MAX_SAFE_INTEGER }) => {
+      const values = [projectId, new Date(before).toISOString(), receivedBefore]
+      return (await file.write([...REMOVE_VISITS, REMOVE_OLDEST_DAY].map((text) => [text, values]))) > 0
+    },
+    eraseProfiles: async (profiles) => {
+      if (profiles.length === 0) return
+      const rows = JSON.stringify(
+        profiles.map(({ projectId, profileId }) => ({ project_id: projectId, profile_id: profileId })),
+      )
+      await file.write([[ERASE_PROFILES, [rows]]])
+    },
+  }
+}

@@ -61,6 +61,8 @@ export type Dialect = {
   epochMs(time: string): string
   /** Whether a value is one of at least one other. */
   isOneOf(value: string, others: readonly string[]): string
+  /** Whether several values are those of some row of a table. */
+  isPairIn(values: readonly string[], table: string, columns: readonly string[]): string
   contains(text: string, part: string): string
   /** The MD5 hash of a text, in hexadecimal digits. */
   md5(text: string): string
@@ -72,6 +74,10 @@ export type Dialect = {
   matches(text: string, pattern: string): string
   /** A UUID that is the hash of a text. */
   hashedUuid(text: string): string
+  /** The day (UTC) of a time, as the number of days since 1970. */
+  dayOf(time: string): string
+  /** Whether a UUID is of a part of all, given its index and their number. */
+  isInPart(uuid: string, index: number, parts: number): string
   /** Several values as one, which is never NULL. */
   record(values: readonly string[]): string
   /** The value of a record at an index from 0. */
@@ -82,8 +88,8 @@ export type Dialect = {
   /** Aggregates values into a list, or lists into one; without NULL. */
   listOf(value: string): string
   concatLists(list: string): string
-  /** Joins each row with the members of a list, as `name`. */
-  unnest(list: string, name: string): string
+  /** The members of a list, each in a row of its own. */
+  eachOf(list: string): string
   /** Joins each row with its conversions, as `conversion`. */
   unnestConversions: string
   /** Joins each row of `from` with the keys of its JSON column, as `key` and `type` (as `PropertyRow` calls them). */
@@ -111,6 +117,8 @@ export type QueryOptions = {
 /** Runs queries of a dialect. */
 export type Database = {
   dialect: Dialect
+  /** A derived day may lack changes that are older than it by less than this, in µs; 0 by default. */
+  changeMarginUs?: number
   /**
    * Returns the rows of a query on a project.
    * @throws QueryTimeoutError when it takes too long, the signal's reason when it aborts

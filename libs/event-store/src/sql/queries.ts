@@ -16,7 +16,7 @@ export const createQueries = (database: Database): EventQueries & Pick<EventStor
   ...queriesOf(database),
   queriesUntil: (signal) =>
     queriesOf({
-      dialect: database.dialect,
+      ...database,
       query: (projectId, text, bindings, options) =>
         database.query(projectId, text, bindings, { ...options, signal }),
     }),

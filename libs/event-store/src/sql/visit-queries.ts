@@ -1,161 +1,108 @@
-import { type ChannelRule, channelRules, type Entry } from '@waymark/domain/analytics'
 import {
   BOUNCE_MS,
   type GoalRow,
   type PageRow,
-  VISIT_GAP_MS,
   type VisitField,
   type VisitRow,
   visitFields,
   type WebQuery,
 } from '../store.ts'
-import { createConditions, needsTraits } from './condition-queries.ts'
+import { hostText } from './channel-queries.ts'
+import { createConditions } from './condition-queries.ts'
+import {
+  type DerivedDays,
+  derivedTables,
+  IS_TOUCHING,
+  seenEvents,
+  touchingParts,
+  withDerivedDays,
+} from './derived-visit-queries.ts'
 import type { Database, Dialect, Parameters } from './dialect.ts'
-import { eventsFrom, PERSON } from './table-queries.ts'
+import { columnsOfPart, joinedParts, type PartColumns, partsOfTracked } from './visit-part-queries.ts'
 
-/** The event of a page view. */
-const PAGE_VIEW = 'page_view'
-
-/** What is kept of the first page view of a visit, by its index in a record. */
-const ENTRY = [
-  'path',
-  'referrer_host',
-  'utm_source',
-  'utm_medium',
-  'campaign',
-  'click_id',
-  'country',
-  'browser',
-  'os',
-  'device',
-] as const
-
-/** A text without `www.` before it, in lower case. */
-const hostText = (host: string): string =>
-  `CASE WHEN ${host} LIKE 'www.%' THEN substring(${host}, 5) ELSE ${host} END`
-
-type Parts = {
+type Visits = {
   /** Common table expressions that end in `visits`: those that match the query, with `columns` and their fields. */
   tables: string[]
   parameters: Parameters
   bucket: ReturnType<Dialect['bucketOf']>
 }
 
-type Wanted = {
-  /** Aggregates of the events of a visit, by name. */
-  columns?: Readonly<Record<string, string>>
+type Wanted = PartColumns & {
   /** Whether the fields of visits are needed, which take most of the memory. Filters of visits need them, too. */
   hasFields?: boolean
   /** Only visits of visitors with a conversion, which are few. */
   onlyConverted?: boolean
 }
 
-const visitsOf = (
-  dialect: Dialect,
-  query: WebQuery,
-  { columns = {}, hasFields = true, onlyConverted = false }: Wanted,
-): Parts => {
-  const shown = hasFields || query.visitFilters.length > 0 ? visitFields : []
+const visitsOf = (dialect: Dialect, query: WebQuery, days: DerivedDays, wanted: Wanted): Visits => {
+  const shown = wanted.hasFields || query.visitFilters.length > 0 ? visitFields : []
+  const columns: PartColumns = { ...wanted, views: shown.length > 0 }
   const parameters = dialect.parameters()
-  const { allOf, textFulfils } = createConditions(dialect, parameters)
-  const from = eventsFrom(dialect, query, parameters, {
-    people: true,
-    traits: needsTraits(query.filters.map(({ property }) => property)),
-  })
-  const visitor = `coalesce(${PERSON}, ${dialect.hashedUuid('e.visitor_id')})`
-  const order = dialect.moment('ms', '0', 'event_key')
-  const entry = (field: (typeof ENTRY)[number]): string => dialect.member('entry', ENTRY.indexOf(field))
-  const ofViews = 'FILTER (WHERE is_view = 1)'
-  const aggregates = `visitor, min(t) AS began, max(ms) - min(ms) AS duration, sum(is_view) AS views,
-      max(converts) AS converted, max(matched) AS matched
-      ${
-        shown.length > 0
-          ? `, ${dialect.firstBy(dialect.record(ENTRY), order)} ${ofViews} AS entry,
-            ${dialect.lastBy(dialect.record(['path']), order)} ${ofViews} AS last_view`
-          : ''
-      }
-      ${Object.entries(columns)
-        .map(([name, aggregate]) => `, ${aggregate} AS ${name}`)
-        .join('')}`
+  const { textFulfils } = createConditions(dialect, parameters)
   const fields: Record<VisitField, string> = {
-    channel: channelText(dialect, {
-      click: entry('click_id'),
-      source: `lower(${entry('utm_source')})`,
-      medium: `lower(${entry('utm_medium')})`,
-      campaign: entry('campaign'),
-      host: hostText(entry('referrer_host')),
-    }),
-    source: `coalesce(${entry('utm_source')}, ${hostText(entry('referrer_host'))})`,
-    campaign: entry('campaign'),
-    entryPage: entry('path'),
-    exitPage: dialect.member('last_view', 0),
-    country: entry('country'),
-    browser: entry('browser'),
-    os: entry('os'),
-    device: entry('device'),
+    channel: 'channel',
+    source: `coalesce(utm_source, ${hostText('referrer_host')})`,
+    campaign: 'campaign',
+    entryPage: 'path',
+    exitPage: 'exit_path',
+    country: 'country',
+    browser: 'browser',
+    os: 'os',
+    device: 'device',
   }
-  const wanted = query.visitFilters.map(({ field, filter }) => textFulfils(columnOf(field), filter))
+  const conditions = query.visitFilters.map(({ field, filter }) => textFulfils(columnOf(field), filter))
+  const lists = [...(columns.paths ? ['paths'] : []), ...(columns.conversions ? ['conversions'] : [])]
   const tables = [
-    `seen ${dialect.inlined} (
-      SELECT ${visitor} AS visitor, e.session_id AS session_name, e."time" AS t, ${dialect.epochMs('e."time"')} AS ms,
-        e.event_key AS event_key,
-        CASE WHEN e.event_name = '${PAGE_VIEW}' THEN 1 ELSE 0 END AS is_view,
-        CASE WHEN length(e.conversions) > 0 THEN 1 ELSE 0 END AS converts, e.conversions AS conversions,
-        CASE WHEN ${allOf(query.filters)} THEN 1 ELSE 0 END AS matched,
-        ${ENTRY.map((name) => `${name === 'campaign' ? 'coalesce(e.link_campaign, e.utm_campaign)' : `e.${name}`} AS ${name}`).join(', ')}
-      ${from} AND (e.profile_id IS NOT NULL OR e.visitor_id IS NOT NULL)
-    )`,
-    `tracked ${dialect.inlined} (
-      SELECT * FROM seen
-      ${onlyConverted ? 'WHERE visitor IN (SELECT visitor FROM seen WHERE converts = 1)' : ''}
-    )`,
-    `gaps AS (
-      SELECT *, CASE WHEN ms - lag(ms) OVER (PARTITION BY visitor ORDER BY ${order}) <= ${VISIT_GAP_MS} THEN 0 ELSE 1 END
-        AS begins
-      FROM tracked WHERE session_name IS NULL
-    )`,
-    `counted AS (SELECT *, sum(begins) OVER (PARTITION BY visitor ORDER BY ${order}) AS visit FROM gaps)`,
-    `visited AS (
-      SELECT ${aggregates} FROM tracked WHERE session_name IS NOT NULL GROUP BY visitor, session_name
-      UNION ALL SELECT ${aggregates} FROM counted GROUP BY visitor, visit
-    )`,
+    ...visitedTables(dialect, query, days, parameters, columns, wanted.onlyConverted ?? false),
     `described AS (
-      SELECT visitor, began, duration, views, converted${Object.keys(columns)
-        .map((name) => `, ${name}`)
-        .join('')},
+      SELECT ${['visitor', 'began', 'duration', 'views', 'converted', ...lists].join(', ')},
         CASE WHEN views = 1 AND duration < ${BOUNCE_MS} THEN 1 ELSE 0 END AS bounce
         ${shown.map((field) => `, ${dialect.asText(`nullif(${fields[field]}, '')`)} AS ${columnOf(field)}`).join('')}
-      FROM visited WHERE views > 0 AND matched = 1
+      FROM visited WHERE views > 0
     )`,
-    `visits AS (SELECT * FROM described WHERE ${['true', ...wanted].join(' AND ')})`,
+    `visits AS (SELECT * FROM described WHERE ${['true', ...conditions].join(' AND ')})`,
   ]
   return { tables, parameters, bucket: dialect.bucketOf('began', query.buckets, query.to) }
+}
+
+/** Common table expressions that end in `visited`: the visits with the columns of parts and their `duration` in ms. */
+const visitedTables = (
+  dialect: Dialect,
+  query: WebQuery,
+  days: DerivedDays,
+  parameters: Parameters,
+  columns: PartColumns,
+  onlyConverted: boolean,
+): string[] => {
+  const kept = columnsOfPart(columns).filter((name) => !/^(first|last)_/.test(name))
+  const duration = `${dialect.epochMs('ended')} - ${dialect.epochMs('began')} AS duration`
+  const visited = `visitor, began, ${duration}, views, converted${kept.map((name) => `, ${name}`).join('')}`
+  const isDerived = days.builds.length > 0
+  // All parts of derived days have to be there to be joined, so that only their visits are few.
+  const tracked =
+    onlyConverted && !isDerived ? 'WHERE visitor IN (SELECT visitor FROM seen WHERE converts = 1)' : ''
+  return [
+    ...(isDerived ? derivedTables(dialect, query, days, parameters) : []),
+    `seen ${dialect.inlined} (${seenEvents(dialect, query, days, parameters)})`,
+    `tracked ${dialect.inlined} (SELECT * FROM seen ${tracked})`,
+    ...partsOfTracked(dialect, columns),
+    ...(isDerived
+      ? [
+          ...touchingParts(dialect, columns),
+          ...joinedParts(dialect, columns),
+          `visited AS (
+            SELECT ${visited} FROM joined ${onlyConverted ? 'WHERE converted = 1' : ''}
+            UNION ALL
+            SELECT ${visited} FROM derived WHERE NOT (${IS_TOUCHING}) ${onlyConverted ? 'AND converted = 1' : ''}
+          )`,
+        ]
+      : [`visited AS (SELECT ${visited} FROM parts WHERE is_matched = 1)`]),
+  ]
 }
 
 /** The column of a field: `entry_page` of `entryPage`. */
 const columnOf = (field: VisitField): string =>
   `of_${field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`
-
-/** Visits without a campaign, which are the most, need not be compared with the rules of campaigns. */
-const channelText = (dialect: Dialect, entry: Record<keyof Entry, string>): string => {
-  const campaign = `coalesce(${entry.source}, ${entry.medium}, ${entry.campaign}, ${entry.click})`
-  const ofHost = channelRules.filter(({ field }) => field === 'host')
-  return `CASE WHEN ${campaign} IS NOT NULL THEN ${firstMatch(dialect, channelRules, entry)}
-    WHEN ${entry.host} IS NULL THEN 'direct' ELSE ${firstMatch(dialect, ofHost, entry)} END`
-}
-
-const firstMatch = (
-  dialect: Dialect,
-  rules: readonly ChannelRule[],
-  entry: Record<keyof Entry, string>,
-): string =>
-  `CASE ${rules
-    .map(({ channel, field, pattern }) =>
-      pattern === '.'
-        ? `WHEN ${entry[field]} <> '' THEN '${channel}'`
-        : `WHEN ${dialect.matches(`coalesce(${entry[field]}, '')`, pattern)} THEN '${channel}'`,
-    )
-    .join(' ')} ELSE 'direct' END`
 
 /** `CASE` that names the column of a grouping set: the only one that is not NULL, because others have no NULL. */
 const kindOf = (columns: Readonly<Record<string, string>>, otherwise: string): string =>
@@ -171,17 +118,22 @@ const numbersIn = <Row extends object, Name extends keyof Row>(row: Row, names: 
 const valueIn = (value: string | null): string | null => (value === '' ? null : value)
 
 /** Measures visits: in all and by bucket, then by their fields, so that the visitors need not be kept for these. */
-export const measureVisits = async (database: Database, query: WebQuery): Promise<VisitRow[]> => [
-  ...(await measureTotals(database, query)),
-  ...(query.limit > 0 ? await measureFields(database, query) : []),
-]
+export const measureVisits = (database: Database, query: WebQuery): Promise<VisitRow[]> =>
+  withDerivedDays(database, query, async (days) => [
+    ...(await measureTotals(database, query, days)),
+    ...(query.limit > 0 ? await measureFields(database, query, days) : []),
+  ])
 
 const FIGURES = `count(*) AS visits, sum(views) AS views, sum(bounce) AS bounces, sum(duration) AS "durationMs",
         sum(converted) AS converted`
 const NUMBERS = ['visits', 'views', 'bounces', 'durationMs', 'converted'] as const
 
-const measureTotals = async ({ dialect, query: run }: Database, query: WebQuery): Promise<VisitRow[]> => {
-  const { tables, parameters, bucket } = visitsOf(dialect, query, { hasFields: false })
+const measureTotals = async (
+  { dialect, query: run }: Database,
+  query: WebQuery,
+  days: DerivedDays,
+): Promise<VisitRow[]> => {
+  const { tables, parameters, bucket } = visitsOf(dialect, query, days, {})
   const text = `
     WITH ${[...bucket.tables, ...tables].join(', ')},
     valued AS (
@@ -203,8 +155,12 @@ const measureTotals = async ({ dialect, query: run }: Database, query: WebQuery)
   }))
 }
 
-const measureFields = async ({ dialect, query: run }: Database, query: WebQuery): Promise<VisitRow[]> => {
-  const { tables, parameters } = visitsOf(dialect, query, {})
+const measureFields = async (
+  { dialect, query: run }: Database,
+  query: WebQuery,
+  days: DerivedDays,
+): Promise<VisitRow[]> => {
+  const { tables, parameters } = visitsOf(dialect, query, days, { hasFields: true })
   const columns = Object.fromEntries(visitFields.map((field) => [field, columnOf(field)]))
   const names = Object.values(columns)
   const text = `
@@ -234,38 +190,67 @@ const measureFields = async ({ dialect, query: run }: Database, query: WebQuery)
 }
 
 /** Measures the pages of visits. */
-export const measurePages = async (
+export const measurePages = (database: Database, query: WebQuery): Promise<PageRow[]> =>
+  withDerivedDays(database, query, (days) => readPages(database, query, days))
+
+const readPages = async (
   { dialect, query: run }: Database,
   query: WebQuery,
+  days: DerivedDays,
 ): Promise<PageRow[]> => {
-  const paths = `coalesce(path, '')`
   const isFiltered = query.filters.length + query.visitFilters.length > 0
-  // Each page view of a visitor is in a visit, so that without filters nothing of the visits is needed.
-  const { tables, parameters } = visitsOf(
-    dialect,
-    query,
-    isFiltered
-      ? { columns: { paths: `${dialect.listOf(paths)} FILTER (WHERE is_view = 1)` }, hasFields: false }
-      : {},
-  )
-  const viewed = isFiltered
-    ? `SELECT visitor, page FROM visits ${dialect.unnest('visits.paths', 'page')}`
-    : `SELECT visitor, ${paths} AS page FROM seen WHERE is_view = 1`
+  const { tables, viewed, parameters } = isFiltered
+    ? viewsOfVisits(dialect, query, days)
+    : allViews(dialect, query, days)
   const text = `
-    WITH ${(isFiltered ? tables : tables.slice(0, 1)).join(', ')}
+    WITH ${tables.join(', ')}
     SELECT page AS path, count(DISTINCT visitor) AS visitors, count(*) AS views FROM (${viewed}) AS viewed
     GROUP BY page ORDER BY visitors DESC, views DESC, page LIMIT ${query.limit}`
   const rows = await run<Numbers<PageRow, 'visitors' | 'views'>>(query.projectId, text, parameters.bindings)
   return rows.map((row) => ({ path: valueIn(row.path), ...numbersIn(row, ['visitors', 'views']) }))
 }
 
+type Views = { tables: string[]; viewed: string; parameters: Parameters }
+
+const viewsOfVisits = (dialect: Dialect, query: WebQuery, days: DerivedDays): Views => {
+  const { tables, parameters } = visitsOf(dialect, query, days, { paths: true })
+  return {
+    tables,
+    parameters,
+    viewed: `SELECT visitor, ${dialect.eachOf('paths')} AS page FROM visits`,
+  }
+}
+
+/** Each page view of a visitor is in a visit, so that without filters nothing of the visits is needed. */
+const allViews = (dialect: Dialect, query: WebQuery, days: DerivedDays): Views => {
+  const parameters = dialect.parameters()
+  const isDerived = days.builds.length > 0
+  const ofDerived = `
+    UNION ALL
+    SELECT coalesce(m.merged_into, derived.visitor) AS visitor, ${dialect.eachOf('derived.paths')} AS page
+    FROM derived LEFT JOIN merges AS m ON m.profile_id = derived.visitor`
+  return {
+    tables: [
+      ...(isDerived ? derivedTables(dialect, query, days, parameters) : []),
+      `seen ${dialect.inlined} (${seenEvents(dialect, query, days, parameters)})`,
+    ],
+    viewed: `SELECT visitor, coalesce(path, '') AS page FROM seen WHERE is_view = 1 ${isDerived ? ofDerived : ''}`,
+    parameters,
+  }
+}
+
 /** Measures the conversions of visits. */
-export const measureGoals = async (
+export const measureGoals = (database: Database, query: WebQuery): Promise<GoalRow[]> =>
+  withDerivedDays(database, query, (days) => readGoals(database, query, days))
+
+const readGoals = async (
   { dialect, query: run }: Database,
   query: WebQuery,
+  days: DerivedDays,
 ): Promise<GoalRow[]> => {
-  const { tables, parameters } = visitsOf(dialect, query, {
-    columns: { conversions: dialect.concatLists('conversions') },
+  const { tables, parameters } = visitsOf(dialect, query, days, {
+    hasFields: true,
+    conversions: true,
     onlyConverted: true,
   })
   const columns = {

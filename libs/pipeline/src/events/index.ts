@@ -1,3 +1,4 @@
+export { createDeriveVisits } from './derive-visits-queries.ts'
 export { createEnrichEvents } from './enrich-events.ts'
 export { claimEvents } from './event-queries.ts'
 export { createEventWriter, type EventWriterDeps, storeNewEvents } from './event-writer.ts'
