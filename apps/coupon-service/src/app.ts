@@ -1,5 +1,6 @@
 import { type CorePlatform, drain, limiterBySize, rateLimit, type Service } from '@waymark/service-kit'
 import { Router } from 'express'
+import { createExpireCards } from './expire-cards.ts'
 import { createGenerateCodes } from './generate-codes.ts'
 import { createHolds, createRemoveEndedHolds } from './hold-cart.ts'
 import { holdRoutes } from './hold-routes.ts'
@@ -16,8 +17,12 @@ import { validateRoute } from './validate-route.ts'
 const GENERATE_INTERVAL_MS = 500
 const FORGET_INTERVAL_MS = 10 * 60_000
 const REMOVE_HOLDS_INTERVAL_MS = 60_000
+const EXPIRE_CARDS_INTERVAL_MS = 60_000
 
-/** Redeems, holds, validates and looks up coupons, qualifies carts for promotions, and generates the codes of pools. */
+/**
+ * Redeems, holds, validates and looks up coupons, pays orders with gift cards, qualifies carts for promotions, and generates the
+ * codes of pools.
+ */
 export const createCouponService = (platform: CorePlatform): Service => {
   const { apiKeys, db, clock, limits, rateLimiter } = platform
   const limitRequests = rateLimit({
@@ -45,6 +50,7 @@ export const createCouponService = (platform: CorePlatform): Service => {
       drain('coupon-generation', GENERATE_INTERVAL_MS, createGenerateCodes(platform)),
       drain('idempotency-keys', FORGET_INTERVAL_MS, createForgetAnswers(db, clock)),
       drain('coupon-holds', REMOVE_HOLDS_INTERVAL_MS, () => removeEndedHolds()),
+      drain('gift-card-expiry', EXPIRE_CARDS_INTERVAL_MS, createExpireCards(platform)),
     ],
   }
 }

@@ -28,18 +28,19 @@ export const refusedOf = (wanted: readonly Wanted[], now: number): Wanted | unde
 }
 
 /**
- * Coupons with what they grant together for the cart of a request, of what earlier redemptions of its order left. Prevents
- * others of the order until the transaction of `client` ends. Undefined when those had other items.
+ * Coupons with what they grant together for the cart of a request, of what earlier redemptions of its order left, and what
+ * those granted, in minor units. Prevents others of the order until the transaction of `client` ends. Undefined when those had
+ * other items.
  */
 export const discountWanted = async (
   client: ClientBase,
+  projectId: string,
   coupons: readonly Coupon[],
   { cart, orderId }: Redeem,
   shopper: Shopper | undefined,
-): Promise<Wanted[] | undefined> => {
-  if (!cart) return coupons.map((coupon) => ({ coupon, outcome: undefined }))
-  const [projectId] = coupons.map((coupon) => coupon.projectId)
-  const earlier = orderId === null || !projectId ? [] : await lockOrder(client, { projectId, orderId })
+): Promise<{ wanted: Wanted[]; grantedBefore: number } | undefined> => {
+  if (!cart) return { wanted: coupons.map((coupon) => ({ coupon, outcome: undefined })), grantedBefore: 0 }
+  const earlier = orderId === null ? [] : await lockOrder(client, { projectId, orderId })
   const granted = grantedBefore(cart.items, earlier)
   if (!granted || earlier.some(({ currency }) => currency !== cart.currency)) return undefined
   const outcomes = discountCart(
@@ -47,7 +48,7 @@ export const discountWanted = async (
     coupons.map(({ normalizedCode: code, pool }) => ({ code, pool })),
     shopper,
   )
-  return coupons.map((coupon, index) => {
+  const wanted = coupons.map((coupon, index): Wanted => {
     const outcome = outcomes[index]
     if (!outcome || 'refusal' in outcome) return { coupon, outcome }
     const { discountAmount, shippingDiscountAmount, items } = outcome.grant
@@ -56,4 +57,6 @@ export const discountWanted = async (
     )
     return { coupon, outcome: { granted: { discountAmount, shippingDiscountAmount, items: lines } } }
   })
+  const before = granted.items.reduce((sum, amount) => sum + amount, granted.shippingAmount)
+  return { wanted, grantedBefore: before }
 }

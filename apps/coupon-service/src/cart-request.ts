@@ -15,5 +15,11 @@ export type CartRequest = {
 /** A cart without the wish to hold it. */
 export type CartContents = Omit<CartRequest, 'hold' | 'holdId'>
 
-/** A computed answer, and the coupons and promotions that apply together, with what each grants. */
-export type Computed<A> = { answer: A; chosen: readonly { coupon: Coupon; grant: Grant }[] }
+/**
+ * A computed answer, and the coupons and promotions that apply together, with what each grants, or `payment`: what a gift card
+ * pays, in minor units.
+ */
+export type Computed<A> = {
+  answer: A
+  chosen: readonly { coupon: Coupon; grant: Grant; payment?: number }[]
+}

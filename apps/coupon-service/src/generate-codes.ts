@@ -3,7 +3,7 @@ import type { Log } from '@waymark/contracts/log'
 import type { Database } from '@waymark/database'
 import { drawCodes } from '@waymark/domain/coupon'
 import type { WorkOwner } from '@waymark/domain/fairness'
-import { insertCoupons } from '@waymark/pipeline'
+import { insertCoupons, issueCards } from '@waymark/pipeline'
 import { LRUCache } from 'lru-cache'
 import type { ClientBase } from 'pg'
 import {
@@ -28,7 +28,15 @@ const EXHAUSTED =
  * Generates the next chunk of codes of one pool and updates its count in the same transaction, so that a crash loses
  * nothing. Tenants take turns, and within one its projects. Resolves to the number of pools found, 0 or 1.
  */
-export const createGenerateCodes = ({ db, log }: { db: Database; log: Log }): (() => Promise<0 | 1>) => {
+export const createGenerateCodes = ({
+  db,
+  log,
+  clock,
+}: {
+  db: Database
+  log: Log
+  clock: () => number
+}): (() => Promise<0 | 1>) => {
   const turns = createLastTurns()
 
   const lockNext = async (client: ClientBase): Promise<UnfinishedPool | undefined> => {
@@ -45,7 +53,16 @@ export const createGenerateCodes = ({ db, log }: { db: Database; log: Log }): ((
     db.transaction(async (client) => {
       const pool = await lockNext(client)
       if (!pool) return 0
-      const inserted = await insertNew(client, pool)
+      const codes = await insertNew(client, pool)
+      const { length: inserted } = codes
+      const { cardAmount: amount, cardCurrency: currency } = pool
+      if (amount !== null && currency !== null)
+        await issueCards(
+          client,
+          { ...pool, currency },
+          codes.map((code) => ({ code, amount })),
+          new Date(clock()),
+        )
       if (inserted === 0) {
         log.error({ projectId: pool.projectId, poolId: pool.id }, 'Coupon pool has no codes left to generate')
         await failPool(client, pool.id, EXHAUSTED)
@@ -71,14 +88,14 @@ export const createLastTurns = () => {
   }
 }
 
-const insertNew = async (client: ClientBase, pool: UnfinishedPool): Promise<number> => {
+const insertNew = async (client: ClientBase, pool: UnfinishedPool): Promise<string[]> => {
   const wanted = Math.min(CHUNK, pool.missing)
   for (let draw = 0; draw < MAX_FRUITLESS_DRAWS; draw++) {
     const codes = drawCodes(pool, wanted).map((code) => ({ code, display: null }))
     // Drawing and sending take milliseconds each, so requests run in between.
     await setImmediate()
-    const { length: inserted } = await insertCoupons(client, pool, codes)
-    if (inserted > 0) return inserted
+    const inserted = await insertCoupons(client, pool, codes)
+    if (inserted.length > 0) return inserted
   }
-  return 0
+  return []
 }

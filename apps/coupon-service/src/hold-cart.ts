@@ -3,7 +3,7 @@ import { AppError, storeUnavailable } from '@waymark/contracts/app-error'
 import { MAX_HOLD_SECONDS } from '@waymark/contracts/http/cart'
 import { REDEMPTION_LOCK_TIMEOUT_MS } from '@waymark/contracts/request-budget'
 import { type Database, retryConflicts } from '@waymark/database'
-import { resolveProfiles } from '@waymark/pipeline'
+import { readBalances, resolveProfiles } from '@waymark/pipeline'
 import type { ApiKey } from '@waymark/project-config'
 import type { ClientBase } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
@@ -129,10 +129,11 @@ export const createHolds = ({
         await replace(client, hold)
         await requireFewHolds(client, hold)
         const limitsOf = await holdCodes(client, hold, chosen)
-        const held = chosen.map(({ coupon: { id, pool }, grant }): HeldCoupon => {
+        await requireBalances(client, chosen)
+        const held = chosen.map(({ coupon: { id, pool }, grant, payment = null }): HeldCoupon => {
           const hasBudget = pool.budget !== null && limitsOf.get(id)?.budgetAmount !== null
           const budgetCharge = hasBudget ? grant.discountAmount : null
-          return { couponId: id, poolId: pool.id, grant, budgetCharge }
+          return { couponId: id, poolId: pool.id, grant, budgetCharge, payment }
         })
         if (!(await storeHold(client, hold, held)))
           throw new AppError(
@@ -212,13 +213,24 @@ const holdCodes = async (
   const limitsOf = new Map<string, Limits>()
   for (const { coupon } of chosen.toSorted((a, b) => (a.coupon.id < b.coupon.id ? -1 : 1))) {
     const limits =
-      coupon.pool.kind === 'unique'
+      coupon.pool.kind === 'unique' || coupon.pool.kind === 'balance'
         ? await holdCode(client, coupon, hold)
         : await claimCoupon(client, coupon, hold.profileId, hold.createdAt)
     if (!limits) throw new NotLeft()
     limitsOf.set(coupon.id, limits)
   }
   return limitsOf
+}
+
+/** Requires that gift cards that are locked by now still hold what they pay. @throws NotLeft */
+const requireBalances = async (client: ClientBase, chosen: Computed<unknown>['chosen']): Promise<void> => {
+  const paying = chosen.filter(({ payment }) => payment !== undefined)
+  const balances = await readBalances(
+    client,
+    paying.map(({ coupon }) => coupon.id),
+  )
+  for (const { coupon, payment = 0 } of paying)
+    if ((balances.get(coupon.id) ?? 0) < payment) throw new NotLeft()
 }
 
 /** Reserves uses and budgets. @throws NotLeft */

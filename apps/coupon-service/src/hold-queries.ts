@@ -4,8 +4,14 @@ import type { ClientBase, Pool } from 'pg'
 import type { Coupon } from './redeemable-coupon-queries.ts'
 import { LIMITS, type Limits, REDEEMABLE } from './redemption-queries.ts'
 
-/** A coupon or promotion of a hold. `budgetCharge` in minor units; null without a budget. */
-export type HeldCoupon = { couponId: string; poolId: string; grant: Grant; budgetCharge: number | null }
+/** A coupon or promotion of a hold. `budgetCharge` and `payment` of a gift card in minor units; null without. */
+export type HeldCoupon = {
+  couponId: string
+  poolId: string
+  grant: Grant
+  budgetCharge: number | null
+  payment: number | null
+}
 
 /** A cart whose codes, uses and budget are reserved until `expiresAt`. */
 export type Hold = {
@@ -36,7 +42,7 @@ const FIND = `SELECT ${COLUMNS} FROM coupon.holds WHERE ${REACHED}`
 const ITEMS = `
   SELECT hold_id AS "holdId", pool_id AS "poolId", coupon_id AS "couponId", discount_amount::float8 AS "discountAmount",
     shipping_discount_amount::float8 AS "shippingDiscountAmount", item_discounts AS items,
-    budget_charge::float8 AS "budgetCharge"
+    budget_charge::float8 AS "budgetCharge", payment_amount::float8 AS payment
   FROM coupon.hold_items WHERE hold_id = ANY($1::uuid[]) ORDER BY hold_id, position`
 // The row is the lock: of a redemption, a replacement, a release and a removal, one finds it.
 const TAKE = 'DELETE FROM coupon.holds WHERE id = $1 AND expires_at > $2'
@@ -47,8 +53,8 @@ const INSERT = `
   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, key) DO NOTHING`
 const INSERT_ITEM = `
   INSERT INTO coupon.hold_items (hold_id, position, pool_id, coupon_id, discount_amount, shipping_discount_amount,
-    item_discounts, budget_charge, expires_at)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+    item_discounts, budget_charge, payment_amount, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`
 const EXTEND = 'UPDATE coupon.holds SET expires_at = $2 WHERE id = $1'
 const EXTEND_ITEMS = 'UPDATE coupon.hold_items SET expires_at = $2 WHERE hold_id = $1'
 const EXTEND_COUPONS = 'UPDATE coupon.coupons SET held_until = $3 WHERE id = ANY($2::uuid[]) AND hold_id = $1'
@@ -98,11 +104,12 @@ type ItemRow = Omit<HeldCoupon, 'grant'> & {
 
 const itemsOf = async (db: Pool | ClientBase, holdIds: readonly string[]) => {
   const { rows } = await db.query<ItemRow>({ name: 'hold-items', text: ITEMS, values: [holdIds] })
-  return rows.map(({ holdId, couponId, poolId, budgetCharge, ...grant }) => ({
+  return rows.map(({ holdId, couponId, poolId, budgetCharge, payment, ...grant }) => ({
     holdId,
     couponId,
     poolId,
     budgetCharge,
+    payment,
     grant,
   }))
 }
@@ -141,9 +148,9 @@ export const storeHold = async (
   const values = [id, projectId, key, keyKind, ...person, JSON.stringify(cart), createdAt, expiresAt]
   const { rowCount } = await client.query({ name: 'store-hold', text: INSERT, values })
   if (rowCount === 0) return false
-  for (const [position, { couponId, poolId, grant, budgetCharge }] of coupons.entries()) {
+  for (const [position, { couponId, poolId, grant, budgetCharge, payment }] of coupons.entries()) {
     const { discountAmount, shippingDiscountAmount, items } = grant
-    const amounts = [discountAmount, shippingDiscountAmount, JSON.stringify(items), budgetCharge]
+    const amounts = [discountAmount, shippingDiscountAmount, JSON.stringify(items), budgetCharge, payment]
     await client.query({
       name: 'store-hold-item',
       text: INSERT_ITEM,

@@ -20,5 +20,5 @@ export const lookUpRoute = ({ apiKeys, db, clock, missLimit }: Deps): Route =>
       return { found, misses: found ? 0 : 1 }
     })
     if (!coupon) throw new AppError('not_found', 'Not found')
-    return { body: viewCoupon(coupon, now) }
+    return { body: viewCoupon(coupon, now, apiKey.kind === 'sec') }
   })

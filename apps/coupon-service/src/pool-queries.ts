@@ -8,6 +8,9 @@ export type UnfinishedPool = {
   prefix: string
   alphabet: string
   length: number
+  /** What each gift card holds, in minor units, and its currency; null for other pools. */
+  cardAmount: number | null
+  cardCurrency: string | null
   /** Codes that are left to generate. */
   missing: number
 }
@@ -20,7 +23,9 @@ const WAITING = `
 
 // The smallest remainder first, so that small pools do not wait for large ones. One worker per pool.
 const NEXT = `
-  SELECT id, project_id AS "projectId", prefix, alphabet, length, size - generated AS missing FROM coupon.pools
+  SELECT id, project_id AS "projectId", prefix, alphabet, length, card_amount::float8 AS "cardAmount",
+    card_currency AS "cardCurrency", size - generated AS missing
+  FROM coupon.pools
   WHERE project_id = $1 AND ${UNFINISHED}
   ORDER BY size - generated, id LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED`
 

@@ -1,11 +1,12 @@
-import { minorUnitDigits } from '@waymark/contracts/currency'
+import type { ApiKeyKind } from '@waymark/contracts/api-key'
 import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
-import { type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
+import { decimalOf, type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'
+import { chosenPayments, payCart } from './cart-payments.ts'
 import type { CartContents, Computed } from './cart-request.ts'
-import { type Coupon, findCoupons, findReadyPromotions } from './redeemable-coupon-queries.ts'
+import { type Coupon, findCoupons, findReadyPromotions, isGiftCard } from './redeemable-coupon-queries.ts'
 import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
 import { inSegments } from './shopper-segments.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
@@ -24,6 +25,7 @@ export const createQualifyCart =
     projectId: string,
     { codes: texts, userId, visitorId, cart }: CartContents,
     replacedId: string | null = null,
+    keyKind: ApiKeyKind = 'pub',
   ) => {
     const now = clock()
     const seen = { at: new Date(now), replacedId }
@@ -35,10 +37,11 @@ export const createQualifyCart =
     const coupons = [...found, ...promotions]
     const shopper = await inSegments(db, projectConfigs, { projectId, shopper: known, coupons, now })
     const person = await withCounts(db, coupons, shopper, seen)
-    const codes = requestedCodes(texts, found, person, now)
+    const codes = requestedCodes(texts, found, { person, now, currency: cart.currency, keyKind })
+    const applicable = codes.flatMap((code) => ('coupon' in code ? [code.coupon] : []))
     const candidates = [
       ...promotions.filter((promotion) => stateRefusalOf(promotion, person, now) === undefined),
-      ...codes.flatMap((code) => ('coupon' in code ? [code.coupon] : [])),
+      ...applicable.filter((coupon) => !isGiftCard(coupon)),
     ].map((coupon): Candidate => ({ code: coupon.normalizedCode, pool: coupon.pool, coupon }))
     const { qualifications, best } = qualifyCart(cart, candidates, shopper)
 
@@ -47,8 +50,11 @@ export const createQualifyCart =
       const qualification = qualificationOf.get(promotion)
       return qualification ? [{ promotion, qualification }] : []
     })
+    const shownBest = viewBest(cart.items, best)
+    const { paid, view } = payCart(applicable.filter(isGiftCard), cart, shownBest.discountAmount)
     const answer = {
-      best: viewBest(cart.items, best),
+      best: shownBest,
+      ...view,
       promotions: considered.flatMap(({ promotion, qualification }) =>
         'grant' in qualification ? [{ ...viewTerms(promotion), ...viewGrant(qualification.grant) }] : [],
       ),
@@ -67,7 +73,10 @@ export const createQualifyCart =
           : [],
       ),
     }
-    const chosen = [...best].map(([{ coupon }, grant]) => ({ coupon, grant }))
+    const chosen = [
+      ...[...best].map(([{ coupon }, grant]) => ({ coupon, grant })),
+      ...chosenPayments(paid, cart),
+    ]
     return { answer, chosen } satisfies Computed<typeof answer>
   }
 
@@ -118,6 +127,8 @@ const viewCode = (
   if (qualification && 'grant' in qualification)
     return { code: display, valid: true, ...viewGrant(qualification.grant) }
   const nothing = { discountAmount: 0, shippingDiscountAmount: 0, items: Array<number>(lines).fill(0) }
+  if ('coupon' in code && isGiftCard(code.coupon))
+    return { code: display, valid: true, ...viewGrant(nothing) }
   const reason = 'refusal' in code ? code.refusal : (qualification?.refusal ?? 'not_found')
   const missing = qualification?.missing
   return {
@@ -133,14 +144,6 @@ const viewCode = (
 /** What is missing, in words, with the amount as a decimal of its currency. */
 const messageOf = ({ amount, quantity }: Missing, currency: string): string =>
   [
-    ...(amount === undefined ? [] : [`${formatAmount(amount, currency)} more`]),
+    ...(amount === undefined ? [] : [`${decimalOf(amount, currency)} ${currency} more`]),
     ...(quantity === undefined ? [] : [`${quantity} more ${quantity === 1 ? 'item' : 'items'}`]),
   ].join(' and ')
-
-/** An amount in minor units as an exact decimal, such as `8.00 EUR`. */
-const formatAmount = (amount: number, currency: string): string => {
-  const digits = minorUnitDigits(currency)
-  const text = `${amount}`.padStart(digits + 1, '0')
-  const decimal = digits === 0 ? text : `${text.slice(0, -digits)}.${text.slice(-digits)}`
-  return `${decimal} ${currency}`
-}

@@ -37,7 +37,8 @@ export const qualifyRoute = ({ apiKeys, limitRequests, missLimit, qualifyCart, h
       const { codes, hold: seconds } = request
       const holder = seconds === null ? undefined : holderOf(apiKey)
       if (holder) await limitRequests(apiKey, httpRequest)
-      const compute = (replacedId: string | null = null) => qualifyCart(apiKey.projectId, request, replacedId)
+      const compute = (replacedId: string | null = null) =>
+        qualifyCart(apiKey.projectId, request, replacedId, apiKey.kind)
       const qualify = async () =>
         seconds !== null && holder
           ? holds.hold(holder, { ...request, seconds }, compute)

@@ -1,10 +1,11 @@
 import { storeUnavailable } from '@waymark/contracts/app-error'
+import type { CartRefusal } from '@waymark/contracts/coupon'
 import type { ClientDevice } from '@waymark/contracts/records/ingest-record'
 import { REDEMPTION_LOCK_TIMEOUT_MS } from '@waymark/contracts/request-budget'
 import { type Commit, type Database, retryConflicts } from '@waymark/database'
 import { refusalOf } from '@waymark/domain/coupon'
 import { redemptionEventId } from '@waymark/domain/ingestion'
-import { findShopper, resolveProfiles } from '@waymark/pipeline'
+import { findShopper, lockOrderId, resolveProfiles } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import { v7 as uuidv7 } from 'uuid'
 import { discountWanted, needsShopper, refusedOf, type Wanted } from './cart-outcome.ts'
@@ -17,12 +18,15 @@ import {
   type IdempotentRequest,
   provisional,
 } from './idempotency-queries.ts'
+import { cardRequestRefusal, type OrderPaid, payOrder, viewPaidCard, viewPayments } from './pay-order.ts'
 import { findHeld, HOLD_ENDED, orderRefusalOf, requestOf, returnBudgets, returnUses } from './redeem-hold.ts'
 import {
   type Coupon,
   findCoupon,
   findCoupons,
   findPromotions,
+  type GiftCard,
+  isGiftCard,
   viewCoupon,
 } from './redeemable-coupon-queries.ts'
 import {
@@ -32,6 +36,7 @@ import {
   countForProfile,
   type Granted,
   type Limits,
+  lockCard,
   lockProfile,
   type Redeem,
   type Redemption,
@@ -114,13 +119,16 @@ export const createRedeemCoupon = ({
         ? undefined
         : await findHeld(db.pool, { projectId, key: holdId, keyKind: hidesProfile ? 'pub' : 'sec' }, readAt)
     const request = held ? requestOf(sent, held.hold) : sent
-    const ofHold = held ? held.wanted.map(({ coupon }) => coupon) : HOLD_ENDED
-    const requested = holdId === null ? await findRequested(projectId, request, readAt) : ofHold
-    const coupons = Array.isArray(requested) ? requested : []
+    const ofHold = held ? [...held.wanted, ...held.payments].map(({ coupon }) => coupon) : HOLD_ENDED
+    const found = holdId === null ? await findRequested(projectId, request, readAt) : ofHold
+    const all = Array.isArray(found) ? found : []
+    const cards = all.filter(isGiftCard)
+    const requested = (holdId === null && cardRequestRefusal(cards, request, hidesProfile)) || found
+    const coupons = Array.isArray(requested) ? all.filter((coupon) => !isGiftCard(coupon)) : []
     if (!Array.isArray(requested) && !idempotency) return { ...requested, replayed: false }
     const config = await projectConfigs.get(projectId)
     // Only for existing coupons, so that guessed codes create no profiles.
-    const profileId = coupons.length > 0 ? await resolve(projectId, request) : null
+    const profileId = Array.isArray(requested) ? await resolve(projectId, request) : null
     const { userId, visitorId, cart } = request
     const shopper =
       cart && !held && coupons.some(needsShopper)
@@ -142,9 +150,16 @@ export const createRedeemCoupon = ({
               throw storeUnavailable(undefined, 1)
             const refusal = held && (await orderRefusalOf(client, held, request.orderId))
             if (refusal) return refusal
-            const wanted = held?.wanted ?? (await discountWanted(client, coupons, request, shopper))
-            if (!wanted) return OTHER_ITEMS
+            const { orderId } = request
+            if (cards.length > 0 && orderId !== null) await lockOrderId(client, projectId, orderId)
+            const discounted = held
+              ? { wanted: held.wanted, grantedBefore: 0 }
+              : await discountWanted(client, projectId, coupons, request, shopper)
+            if (!discounted) return OTHER_ITEMS
+            const { wanted, grantedBefore } = discounted
             return decide(wanted, {
+              cards,
+              grantedBefore,
               client,
               held,
               commitEarly,
@@ -170,9 +185,11 @@ export const createRedeemCoupon = ({
           if (!(error instanceof LimitReached)) throw error
           // Holds that have ended count until they are removed.
           if ((await removeEndedHolds(projectId)) > 0) continue
-          const { couponId } = error
+          const { couponId, refusal } = error
+          const card = cards.find(({ id }) => id === couponId)
+          const ofCard = card && { coupon: card, outcome: refusal && { refusal } }
           return await answerWith((wanted, attempt) =>
-            refuse(wanted.find(({ coupon }) => coupon.id === couponId) ?? first(wanted), attempt),
+            refuse(ofCard ?? wanted.find(({ coupon }) => coupon.id === couponId) ?? first(wanted), attempt),
           )
         }
       }
@@ -183,10 +200,13 @@ export const createRedeemCoupon = ({
 /** A coupon cannot be redeemed after a change, which must be rolled back. */
 class LimitReached extends Error {
   readonly couponId: string
+  /** Why a gift card does not pay, if its state allows it. */
+  readonly refusal: CartRefusal | undefined
 
-  constructor({ id }: Coupon) {
+  constructor({ id }: Coupon, refusal?: CartRefusal) {
     super()
     this.couponId = id
+    this.refusal = refusal
   }
 }
 
@@ -205,7 +225,12 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
   const refused = refusedOf(wanted, attempt.at.getTime())
   if (refused) return refuse((await unavailableOf(wanted, attempt)) ?? refused, attempt)
   const claims: Claim[] = []
-  for (const one of inOrderOf(wanted, ({ coupon }) => coupon.id)) {
+  const cardsToLock = attempt.cards.map((coupon) => ({ coupon, outcome: undefined }))
+  for (const one of inOrderOf([...wanted, ...cardsToLock], ({ coupon }) => coupon.id)) {
+    if (isGiftCard(one.coupon)) {
+      await lockPayingCard(one.coupon, attempt)
+      continue
+    }
     const limits = await claimCoupon(client, one.coupon, profileId, attempt.at, held?.hold.id)
     if (!limits) return claimFailed(wanted, one, attempt)
     claims.push({ ...one, limits, charge: chargeOf(one, limits) })
@@ -216,6 +241,9 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
     for (const { coupon, limits } of byPool)
       if (!(await countForProfile(client, coupon.pool.id, profileId, limits.perProfileLimit)))
         throw new LimitReached(coupon)
+  const discounted = claims.reduce((sum, { outcome }) => sum + (grantedBy(outcome)?.discountAmount ?? 0), 0)
+  const paid = await payOrder(attempt, attempt.cards, attempt.grantedBefore + discounted)
+  if ('refusal' in paid) throw new LimitReached(paid.coupon, paid.refusal)
   const made = claims.map((claim) => ({ ...claim, redemption: redemptionOf(claim.coupon, attempt) }))
   // Created before any is sent, so that an error cannot commit only some of them.
   const statements = made.flatMap(({ coupon, redemption, outcome, charge }) => {
@@ -231,7 +259,10 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
     countForPool(client, coupon.pool.id, limits.maxRedemptions, charge),
   )
   // Without a limit the commit need not wait for the count, which releases the contended row earlier.
-  const isLimited = held || claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
+  const isLimited =
+    held ||
+    attempt.cards.length > 0 ||
+    claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
   const committed = isLimited ? undefined : commitEarly?.()
   const [counts] = await Promise.all([Promise.all(counted), committed, ...stored])
   if (held) await returnToProject(client, held.hold.projectId)
@@ -241,10 +272,24 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
     made.map((one) => [one.coupon.id, viewRedeemed(one, countOf.get(one.coupon.id) ?? 0, attempt)]),
   )
   const redemptions = wanted.map(({ coupon }) => views.get(coupon.id) ?? {})
-  return answer(200, {
-    ok: true,
-    ...(attempt.request.isList ? { ...viewSum(wanted), redemptions } : redemptions[0]),
-  })
+  return answer(200, { ok: true, ...viewAnswer({ wanted, redemptions, paid }, attempt) })
+}
+
+const viewAnswer = (
+  { wanted, redemptions, paid }: { wanted: readonly Wanted[]; redemptions: object[]; paid: OrderPaid },
+  attempt: Attempt,
+): object => {
+  if (attempt.request.isList)
+    return { ...viewSum(wanted, attempt.request), redemptions, ...viewPayments(paid, attempt) }
+  return redemptions[0] ?? viewPaidCard(paid, attempt)
+}
+
+/** Locks a gift card that is to pay. @throws LimitReached when it cannot be used */
+const lockPayingCard = async (coupon: GiftCard, attempt: Attempt): Promise<void> => {
+  const { client, profileId, at, held } = attempt
+  if (await lockCard(client, coupon, profileId, at, held?.hold.id)) return
+  const current = await readAgain(coupon, attempt)
+  throw refusalOf(current, at.getTime()) ? new LimitReached(coupon) : storeUnavailable(undefined, 1)
 }
 
 /** Of several coupons, the first that this person cannot redeem with any cart: others may only not combine with it. */
@@ -314,9 +359,14 @@ const viewGranted = ({ items, ...amounts }: Granted) => ({
 })
 
 /** The sum of what coupons grant for one cart. */
-const viewSum = (wanted: readonly Wanted[]) => {
+const viewSum = (wanted: readonly Wanted[], { cart }: Redeem) => {
   const [one, ...others] = wanted.flatMap(({ outcome }) => grantedBy(outcome) ?? [])
-  if (!one) return {}
+  if (!one)
+    return {
+      discountAmount: 0,
+      shippingDiscountAmount: 0,
+      items: (cart?.items ?? []).map(({ sku }) => ({ sku, discountAmount: 0 })),
+    }
   const sum = others.reduce(
     (sum, granted): Granted => ({
       discountAmount: sum.discountAmount + granted.discountAmount,

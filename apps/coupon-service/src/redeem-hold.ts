@@ -1,5 +1,7 @@
+import { findOrderPayments } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
+import type { CardPayment } from './cart-payments.ts'
 import { HOLD_NOT_FOUND } from './hold-cart.ts'
 import {
   findHold,
@@ -10,11 +12,14 @@ import {
   returnToProfile,
 } from './hold-queries.ts'
 import { type Answer, provisional } from './idempotency-queries.ts'
-import { findHeldCoupons } from './redeemable-coupon-queries.ts'
+import { findHeldCoupons, isGiftCard } from './redeemable-coupon-queries.ts'
 import { lockOrder, type Redeem } from './redemption-queries.ts'
 
-/** A hold that is redeemed, with its coupons and what they grant, in the order of the request. */
-export type Held = { hold: Hold; coupons: readonly HeldCoupon[]; wanted: Wanted[] }
+/**
+ * A hold that is redeemed, with its coupons and what they grant, in the order of the request, and its gift cards and what they
+ * pay.
+ */
+export type Held = { hold: Hold; coupons: readonly HeldCoupon[]; wanted: Wanted[]; payments: CardPayment[] }
 
 /** The answer for a hold that is not live. */
 export const HOLD_ENDED = provisional(404, { error: HOLD_NOT_FOUND })
@@ -29,9 +34,13 @@ export const findHeld = async (db: Pool | ClientBase, ref: HoldRef, at: Date): P
   const byId = new Map(known.map((coupon) => [coupon.id, coupon]))
   const wanted = coupons.flatMap((held): Wanted[] => {
     const coupon = byId.get(held.couponId)
-    return coupon ? [{ coupon, outcome: { granted: grantedBy(hold, held) } }] : []
+    return coupon && !isGiftCard(coupon) ? [{ coupon, outcome: { granted: grantedBy(hold, held) } }] : []
   })
-  return wanted.length === ids.length ? { hold, coupons, wanted } : undefined
+  const payments = coupons.flatMap(({ couponId, payment }): CardPayment[] => {
+    const coupon = byId.get(couponId)
+    return coupon && isGiftCard(coupon) ? [{ coupon, amount: payment ?? 0 }] : []
+  })
+  return wanted.length + payments.length === ids.length ? { hold, coupons, wanted, payments } : undefined
 }
 
 const grantedBy = ({ cart }: Hold, { grant }: HeldCoupon) => ({
@@ -56,18 +65,19 @@ export const requestOf = (request: Redeem, { cart, visitorId, userId }: Hold): R
  */
 export const orderRefusalOf = async (
   client: ClientBase,
-  { hold: { projectId }, wanted }: Held,
+  { hold: { projectId }, wanted, payments }: Held,
   orderId: string | null,
 ): Promise<Answer | undefined> => {
   if (orderId === null)
-    return wanted.some(({ coupon }) => coupon.code === null)
-      ? provisional(400, { error: 'orderId is required for a hold with promotions' })
+    return payments.length > 0 || wanted.some(({ coupon }) => coupon.code === null)
+      ? provisional(400, { error: 'orderId is required for a hold with promotions or gift cards' })
       : undefined
   const earlier = await lockOrder(client, { projectId, orderId })
-  return earlier.length > 0
+  const paid = payments.length > 0 ? await findOrderPayments(client, projectId, orderId) : []
+  return earlier.length > 0 || paid.some(({ spent, refunded }) => spent > refunded)
     ? provisional(400, {
         error:
-          'orderId has redemptions with items already: a hold is computed for the whole cart. Roll these back first, or redeem by codes',
+          'orderId has redemptions with items or payments already: a hold is computed for the whole cart. Roll these back first, or redeem by codes',
       })
     : undefined
 }

@@ -15,11 +15,18 @@ export type Coupon = CouponState & {
   redeemedAt: Date | null
   /** Until when a cart holds it; null for a promotion, and for the cart of the request. */
   heldUntil: Date | null
+  /** What a gift card holds, in minor units; null for other coupons. */
+  card: { balance: number; currency: string } | null
   pool: CartPool & { name: string; perProfileLimit: number | null }
 }
 
 /** A coupon with a code. */
 export type CodedCoupon = Coupon & { code: string }
+
+/** A coupon whose balance pays for orders. */
+export type GiftCard = CodedCoupon & { card: NonNullable<Coupon['card']> }
+
+export const isGiftCard = (coupon: Coupon): coupon is GiftCard => coupon.card !== null && coupon.code !== null
 
 type PoolRow = {
   pool_id: string
@@ -48,6 +55,7 @@ type Row = PoolRow & {
   assigned_profile_id: string | null
   redeemed_at: Date | null
   held_until: Date | null
+  card: Coupon['card']
 }
 
 const POOL = `p.id AS pool_id, p.name, p.kind, p.status AS pool_status, p.prefix, p.discount, p.starts_at, p.expires_at,
@@ -60,7 +68,9 @@ const heldAt = (at: string, replaced: string) => `CROSS JOIN LATERAL (
       AND hold_id IS DISTINCT FROM ${replaced}::uuid) held`
 const SELECT = `
   SELECT c.id, c.code, c.display, c.status, c.assigned_profile_id, c.redeemed_at,
-    CASE WHEN c.hold_id IS DISTINCT FROM $4::uuid THEN c.held_until END AS held_until, ${POOL}
+    CASE WHEN c.hold_id IS DISTINCT FROM $4::uuid THEN c.held_until END AS held_until,
+    CASE WHEN p.kind = 'balance' THEN json_build_object('currency', p.card_currency, 'balance',
+      coalesce((SELECT balance FROM coupon.card_balances WHERE coupon_id = c.id), 0)) END AS card, ${POOL}
   FROM coupon.coupons c
   JOIN coupon.pools p ON p.id = c.pool_id
   JOIN coupon.pool_counts n ON n.pool_id = c.pool_id
@@ -164,6 +174,7 @@ const promotionOf = (projectId: string, row: PoolRow): Coupon => ({
   assignedProfileId: null,
   redeemedAt: null,
   heldUntil: null,
+  card: null,
   pool: poolOf(row),
 })
 
@@ -176,6 +187,7 @@ const couponOf = (projectId: string, row: Row): CodedCoupon => ({
   assignedProfileId: row.assigned_profile_id,
   redeemedAt: row.redeemed_at,
   heldUntil: row.held_until,
+  card: row.card,
   pool: poolOf(row),
 })
 
@@ -199,9 +211,12 @@ const poolOf = (row: PoolRow): Coupon['pool'] => ({
   redeemed: row.redeemed,
 })
 
-/** A coupon as shops see it. `status` says what a redemption at `now` (ms since the epoch) would give. */
-export const viewCoupon = <C extends Coupon>(coupon: C, now: number) => {
-  const { code, pool, redeemedAt }: Pick<C, 'code' | 'pool' | 'redeemedAt'> = coupon
+/**
+ * A coupon as shops see it. `status` says what a redemption at `now` (ms since the epoch) would give. `showsBalance`: false for
+ * public keys.
+ */
+export const viewCoupon = <C extends Coupon>(coupon: C, now: number, showsBalance = false) => {
+  const { code, pool, redeemedAt, card }: Pick<C, 'code' | 'pool' | 'redeemedAt' | 'card'> = coupon
   const refusal = refusalOf(coupon, now)
   return {
     code,
@@ -211,5 +226,6 @@ export const viewCoupon = <C extends Coupon>(coupon: C, now: number) => {
     startsAt: pool.startsAt,
     expiresAt: pool.expiresAt,
     ...(redeemedAt && { redeemedAt }),
+    ...(card && showsBalance && { balance: { amount: card.balance, currency: card.currency } }),
   }
 }

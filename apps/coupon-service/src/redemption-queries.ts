@@ -1,6 +1,7 @@
 import type { CartRefusal, CouponRefusal } from '@waymark/contracts/coupon'
 import type { GrantedItem } from '@waymark/contracts/http/coupon-views'
 import type { Cart, OrderRedemption } from '@waymark/domain/coupon'
+import { lockOrderId } from '@waymark/pipeline'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 import type { Coupon } from './redeemable-coupon-queries.ts'
@@ -51,7 +52,6 @@ export const lockProfile = async (client: ClientBase, profileId: string): Promis
   return rowCount !== 0
 }
 
-const LOCK_ORDER = `SELECT pg_advisory_xact_lock(hashtextextended('order:' || $1 || ':' || $2, 0))`
 const REDEMPTIONS_OF_ORDER = `
   SELECT r.items, r.shipping_discount_amount::float8 AS "shippingAmount", r.currency,
     json_build_object('id', p.id, 'stackable', p.stackable) AS pool
@@ -67,7 +67,7 @@ export const lockOrder = async (
   { projectId, orderId }: { projectId: string; orderId: string },
 ): Promise<(OrderRedemption & { currency: string })[]> => {
   const values = [projectId, orderId]
-  await client.query({ name: 'lock-order', text: LOCK_ORDER, values })
+  await lockOrderId(client, projectId, orderId)
   const { rows } = await client.query<OrderRedemption & { currency: string }>({
     name: 'redemptions-of-order',
     text: REDEMPTIONS_OF_ORDER,
@@ -109,6 +109,10 @@ const CLAIMS = {
   shared: ['claim-shared-coupon', CLAIM_SHARED],
   automatic: ['claim-promotion', CLAIM_PROMOTION],
 } as const
+// Only the lock: the balance is read by the next statement, since this one may wait.
+const LOCK_CARD = `
+  SELECT FROM coupon.coupons c, coupon.pools p WHERE p.kind = 'balance' AND ${REDEEMABLE} FOR NO KEY UPDATE OF c`
+const END_HOLD = 'UPDATE coupon.coupons SET hold_id = NULL, held_until = NULL WHERE id = $1 AND hold_id = $2'
 
 // Moves the counts of merged profiles to this one.
 const TAKE_OVER = `
@@ -153,9 +157,24 @@ export const claimCoupon = async (
   at: Date,
   holdId: string | null = null,
 ): Promise<Limits | undefined> => {
+  if (pool.kind === 'balance') throw new Error('a gift card is not claimed: it pays')
   const [name, text] = CLAIMS[pool.kind]
   const values = [id, at, profileId, ...(pool.kind === 'unique' ? [holdId] : [])]
   return (await client.query<Limits>({ name, text, values })).rows[0]
+}
+
+/** Locks a gift card that can pay, also one that the hold has, until the transaction ends; false when it cannot. */
+export const lockCard = async (
+  client: ClientBase,
+  { id }: Coupon,
+  profileId: string | null,
+  at: Date,
+  holdId: string | null = null,
+): Promise<boolean> => {
+  const values = [id, at, profileId, holdId]
+  const { rowCount } = await client.query({ name: 'lock-card', text: LOCK_CARD, values })
+  if (rowCount === 1 && holdId !== null) await client.query(END_HOLD, [id, holdId])
+  return rowCount === 1
 }
 
 /** Moves the counts of profiles that were merged into this one to it. */

@@ -3,15 +3,16 @@ import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-r
 import type { AcceptedEvent, ClientDevice } from '@waymark/contracts/records/ingest-record'
 import { couponsRedeemed, ingestRecords } from '@waymark/contracts/topics'
 import { type CompiledSelector, conversionsOf } from '@waymark/domain/conversion'
-import { ingestRecordOf, partitionKeyOf } from '@waymark/domain/ingestion'
-import { outboxStatement } from '@waymark/pipeline'
+import { ingestRecordOf, movementEventId, partitionKeyOf } from '@waymark/domain/ingestion'
+import { type Movement, outboxStatement } from '@waymark/pipeline'
 import type { QueryConfig } from 'pg'
-import type { Coupon } from './redeemable-coupon-queries.ts'
+import type { Coupon, GiftCard } from './redeemable-coupon-queries.ts'
 import type { Granted, Redemption } from './redemption-queries.ts'
 
 /** The outbox lane of redemptions. */
 const LANE = 'coupons'
 const EVENT_NAME = 'coupon_redeemed'
+const SPENT_EVENT_NAME = 'gift_card_spent'
 
 /** The project's configuration that a redemption's event needs. */
 export type RecordConfig = {
@@ -98,3 +99,42 @@ const eventOf = ({ code, pool }: Coupon, redemption: Redemption, amounts: object
     },
   }
 }
+
+/**
+ * The statement that publishes a payment with a gift card as an ordinary event, which metering selectors can match. The code is
+ * money, so that the event has its last characters only.
+ */
+export const publishSpending = (
+  { id: couponId, code, pool, card: { currency } }: GiftCard,
+  { id: movementId, projectId, orderId = null, person, at }: Movement,
+  amount: number,
+  config: RecordConfig,
+  device: ClientDevice,
+): QueryConfig => {
+  const { visitorId = null, userId = null } = person ?? {}
+  const made: AcceptedEvent = {
+    eventId: movementEventId(movementId),
+    eventName: SPENT_EVENT_NAME,
+    ...(visitorId !== null && { visitorId }),
+    ...(userId !== null && { userId }),
+    properties: {
+      codeEnding: code.slice(-CODE_ENDING),
+      couponId,
+      poolId: pool.id,
+      poolName: pool.name,
+      movementId,
+      orderId,
+      amount,
+      currency,
+    },
+  }
+  const event = ingestRecordOf(made, config, {
+    receivedAt: at.toISOString(),
+    client: device,
+    conversions: conversionsOf(made, config.selectorsFor(made.eventName)),
+  })
+  const records = [{ key: partitionKeyOf(projectId, event.event), value: event }]
+  return outboxStatement(LANE, [{ topic: ingestRecords, records }])
+}
+
+const CODE_ENDING = 4

@@ -12,7 +12,7 @@ import type { ClientBase } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
 import { type Answer, answer, provisional } from './idempotency-queries.ts'
 import type { Held } from './redeem-hold.ts'
-import { type Coupon, findAgain } from './redeemable-coupon-queries.ts'
+import { type Coupon, findAgain, type GiftCard } from './redeemable-coupon-queries.ts'
 import { type Redeem, storeAttempt } from './redemption-queries.ts'
 import type { RecordConfig } from './redemption-records.ts'
 
@@ -29,6 +29,9 @@ export type Attempt = {
   device: ClientDevice
   config: RecordConfig
   hidesProfile: boolean
+  /** The gift cards of the request, and what earlier redemptions of the order granted, in minor units. */
+  cards: readonly GiftCard[]
+  grantedBefore: number
 }
 
 /** A coupon in its current state. The hold that is redeemed does not keep it from being redeemed. */

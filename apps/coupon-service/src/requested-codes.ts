@@ -1,6 +1,8 @@
+import type { ApiKeyKind } from '@waymark/contracts/api-key'
 import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { cartRefusalMessage, normalizeCode, refusalMessage } from '@waymark/domain/coupon'
-import type { CodedCoupon } from './redeemable-coupon-queries.ts'
+import { cardRefusalOf } from './cart-payments.ts'
+import { type CodedCoupon, isGiftCard } from './redeemable-coupon-queries.ts'
 import { type Person, stateRefusalOf } from './state-refusal.ts'
 
 /** A code of a request: its coupon, or why there is none to consider. */
@@ -20,12 +22,14 @@ export const normalizedCodes = (texts: readonly string[]): string[] => [
   ...new Set(texts.map((text) => normalizeCode(text)).filter((code) => code !== undefined)),
 ]
 
-/** The coupons of codes as they were entered, of those that were found, for a person at `now` (ms since the epoch). */
+/**
+ * The coupons of codes as they were entered, of those that were found, for a person at `now` (ms since the epoch), and for a
+ * cart in a currency that a key of a kind has sent.
+ */
 export const requestedCodes = (
   texts: readonly string[],
   found: readonly CodedCoupon[],
-  person: Person,
-  now: number,
+  { person, now, currency, keyKind }: { person: Person; now: number; currency: string; keyKind: ApiKeyKind },
 ): RequestedCode[] => {
   const normalized = texts.map((text) => normalizeCode(text))
   const byCode = new Map(found.map((coupon) => [coupon.normalizedCode, coupon]))
@@ -35,7 +39,9 @@ export const requestedCodes = (
     if (!coupon) return { text, refusal: 'not_found', display: text }
     const refused = (refusal: CodeRefusal) => ({ text, refusal, display: coupon.code })
     if (normalized.indexOf(code) !== index) return refused('duplicate')
-    const refusal = stateRefusalOf(coupon, person, now)
+    const refusal =
+      stateRefusalOf(coupon, person, now) ??
+      (isGiftCard(coupon) ? cardRefusalOf(coupon, { currency, keyKind }) : undefined)
     return refusal === undefined ? { text, coupon } : refused(refusal)
   })
 }

@@ -27,7 +27,8 @@ export const validateRoute = ({ apiKeys, limitRequests, missLimit, validateCart,
     const { hold: seconds } = cart
     const holder = seconds === null ? undefined : holderOf(apiKey)
     if (holder) await limitRequests(apiKey, request)
-    const validate = (replacedId: string | null = null) => validateCart(apiKey.projectId, cart, replacedId)
+    const validate = (replacedId: string | null = null) =>
+      validateCart(apiKey.projectId, cart, replacedId, apiKey.kind)
     const result = await missLimit.lookUp({ apiKey, ip, codes: cart.codes.length }, async () => {
       const found =
         seconds !== null && holder

@@ -28,7 +28,7 @@ describe.skipIf(!services)('generating codes', () => {
     await database.drop()
   })
 
-  const generate = () => createGenerateCodes({ db, log: createMemoryLog() })()
+  const generate = () => createGenerateCodes({ db, log: createMemoryLog(), clock: Date.now })()
   const poolOf = (id: string) => db.prisma.couponPool.findUniqueOrThrow({ where: { id } })
   const rowsOf = (poolId: string) => db.prisma.coupon.count({ where: { poolId } })
 
@@ -38,7 +38,7 @@ describe.skipIf(!services)('generating codes', () => {
       const { openDatabase } = await import(${JSON.stringify(path.resolve('libs/database/src/index.ts'))})
       const { createGenerateCodes } = await import(${JSON.stringify(path.resolve(import.meta.dirname, '../src/generate-codes.ts'))})
       const db = openDatabase({ url: ${JSON.stringify(database.url)}, poolSize: 2, applicationName: 'worker', onError: () => {} })
-      const generate = createGenerateCodes({ db, log: console })
+      const generate = createGenerateCodes({ db, log: console, clock: Date.now })
       for (;;) if (!(await generate())) await new Promise((resolve) => setTimeout(resolve, 20))`
     const worker = startProcess(process.execPath, ['--input-type=module', '-e', script])
     onTestFinished(() => worker.kill())

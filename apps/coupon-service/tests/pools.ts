@@ -7,7 +7,7 @@ import {
   createSegmentSet,
   type Segment,
 } from '@waymark/domain/decision'
-import { insertCoupons } from '@waymark/pipeline'
+import { insertCoupons, issueCards } from '@waymark/pipeline'
 import type { ProjectConfig, ProjectConfigs } from '@waymark/project-config'
 import { createTestDatabase } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
@@ -74,6 +74,9 @@ type PoolValues = {
   priority?: number
   budgetAmount?: number
   budgetCurrency?: string
+  /** What each gift card holds, in minor units. */
+  cardAmount?: number
+  cardCurrency?: string
   /** The codes to add, or the number of codes to generate. */
   codes?: readonly string[] | number
 }
@@ -102,12 +105,20 @@ export const createPool = async (
       count: { create: {} },
     },
   })
-  await db.transaction((client) =>
-    insertCoupons(
+  const { cardAmount: amount, cardCurrency: currency } = values
+  await db.transaction(async (client) => {
+    await insertCoupons(
       client,
       { id, projectId },
       all.map((code) => ({ code, display: null })),
-    ),
-  )
+    )
+    if (amount !== undefined && currency !== undefined)
+      await issueCards(
+        client,
+        { id, projectId, currency },
+        all.map((code) => ({ code, amount })),
+        new Date(),
+      )
+  })
   return { id, codes: all }
 }

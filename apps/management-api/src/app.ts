@@ -28,6 +28,7 @@ import type { RegistrationMode } from './config.ts'
 import { couponCsvRoutes } from './coupons/coupon-csv.ts'
 import { couponPoolRoutes } from './coupons/coupon-pools.ts'
 import { couponRoutes } from './coupons/coupons.ts'
+import { giftCardRoutes } from './coupons/gift-cards.ts'
 import { redemptionRoutes } from './coupons/redemptions.ts'
 import { applyProposals } from './decisions/apply-proposals.ts'
 import { codeReferenceRoutes } from './decisions/code-references.ts'
@@ -218,6 +219,7 @@ export const createManagementApi = (
       ...couponCsvRoutes(deps),
       ...couponRoutes(deps),
       ...redemptionRoutes(deps),
+      ...giftCardRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
       ...emailTriggerRoutes(deps),

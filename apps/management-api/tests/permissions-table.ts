@@ -200,6 +200,11 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   revokeCoupons: 'editor',
   listRedemptions: 'viewer',
   rollBackRedemption: 'editor',
+  listCardMovements: 'viewer',
+  getPoolLedger: 'viewer',
+  topUpGiftCard: 'editor',
+  refundGiftCard: 'editor',
+  transferGiftCard: 'editor',
 
   createLink: 'editor',
   createLinks: 'editor',

@@ -4,6 +4,7 @@ import type { RetryPlan } from '@waymark/domain/email'
 import {
   alertMessage,
   auditMessage,
+  cardMovementMessage,
   decisionMessage,
   emailMessage,
   eventMessages,
@@ -119,6 +120,10 @@ export const createWebhookDispatcher = (
       bus.subscribe({
         ...consumerGroups.webhookRedemptions,
         handle: store((redemption) => [redemptionMessage(redemption)]),
+      }),
+      bus.subscribe({
+        ...consumerGroups.webhookGiftCards,
+        handle: store((movement) => [cardMovementMessage(movement)]),
       }),
       bus.subscribe({
         ...consumerGroups.webhookClicks,

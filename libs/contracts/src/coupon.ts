@@ -1,5 +1,8 @@
-/** A pool holds many codes for one redemption each, one code for many, or none: then it applies by itself. */
-export const poolKinds = ['unique', 'shared', 'automatic'] as const
+/**
+ * A pool holds many codes for one redemption each, one code for many, none: then it applies by itself, or gift cards, whose
+ * balance pays for orders.
+ */
+export const poolKinds = ['unique', 'shared', 'automatic', 'balance'] as const
 export type PoolKind = (typeof poolKinds)[number]
 
 /** `draft` has no codes yet; one that is topped up stays `ready`. */
@@ -26,5 +29,21 @@ export const cartRefusals = [
   'condition_not_met',
   'not_stackable',
   'budget_exhausted',
+  'secret_key_required',
+  'no_balance',
 ] as const
 export type CartRefusal = (typeof cartRefusals)[number]
+
+/** What moves the money of gift cards. */
+export const cardMovementKinds = [
+  'issued',
+  'topped_up',
+  'spent',
+  'refunded',
+  'transferred',
+  'expired',
+] as const
+export type CardMovementKind = (typeof cardMovementKinds)[number]
+
+/** The most that a gift card holds, in minor units. The schema of the database has it too. */
+export const MAX_CARD_BALANCE = 100_000_000_000

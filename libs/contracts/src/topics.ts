@@ -1,4 +1,5 @@
 import type { Static, TSchema } from 'typebox'
+import { CardMovementRecord } from './records/card-movement.ts'
 import {
   AlertChange,
   AuditRecord,
@@ -41,6 +42,7 @@ export const ingestRecords = defineTopic('ingest.records.v1', QueuedRecord)
 export const rejectedEvents = defineTopic('ingest.rejected.v1', RejectedEvent)
 export const enrichedEvents = defineTopic('events.enriched.v1', EnrichedEvent)
 export const couponsRedeemed = defineTopic('coupons.redeemed.v1', CouponRedemptionRecord)
+export const cardMovements = defineTopic('gift-cards.moved.v1', CardMovementRecord)
 export const linkClicks = defineTopic('links.clicked.v1', LinkClick)
 export const exposures = defineTopic('decisions.exposed.v1', Exposure)
 export const changedProfiles = defineTopic('profiles.changed.v1', ChangedProfile)
@@ -66,6 +68,7 @@ export const consumerGroups = {
   email: { group: 'email', topic: enrichedEvents },
   webhooks: { group: 'webhooks', topic: enrichedEvents },
   webhookRedemptions: { group: 'webhooks-redemptions', topic: couponsRedeemed },
+  webhookGiftCards: { group: 'webhooks-gift-cards', topic: cardMovements },
   webhookClicks: { group: 'webhooks-clicks', topic: linkClicks },
   webhookDecisions: { group: 'webhooks-decisions', topic: decisionChanges },
   webhookEmails: { group: 'webhooks-emails', topic: sentEmails },
@@ -79,6 +82,7 @@ export const topics: readonly Topic<unknown>[] = [
   rejectedEvents,
   enrichedEvents,
   couponsRedeemed,
+  cardMovements,
   linkClicks,
   exposures,
   changedProfiles,

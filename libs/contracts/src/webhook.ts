@@ -4,6 +4,7 @@ export const webhookTopics = [
   'conversion',
   'link.clicked',
   'coupon.redeemed',
+  'gift_card.moved',
   'decision.changed',
   'email.sent',
   'email.bounced',

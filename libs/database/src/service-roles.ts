@@ -84,6 +84,7 @@ const PURGE: Grants = {
   'coupon.profile_counts': 'SELECT, DELETE',
   'coupon.holds': 'SELECT, UPDATE (profile_id, visitor_id, user_id, cart, expires_at)',
   'coupon.idempotency_keys': 'SELECT, UPDATE (body)',
+  'coupon.card_movements': 'SELECT, UPDATE (profile_id, visitor_id, user_id, order_id, reason)',
   'email.triggers': 'SELECT',
   'email.suppressions': 'SELECT, UPDATE (detail)',
   'email.deliveries':
@@ -215,6 +216,10 @@ export const serviceGrants = {
       'coupon.pool_counts': 'INSERT, UPDATE',
       'coupon.coupons': 'INSERT, UPDATE',
       'coupon.hold_items': 'SELECT',
+      // The ledger of gift cards only grows. A trigger writes the balances.
+      'coupon.card_movements': 'INSERT',
+      'coupon.card_entries': 'SELECT, INSERT',
+      'coupon.card_balances': 'SELECT',
       'coupon.redemptions': 'UPDATE (rolled_back_at, rolled_back_amount, budget_charge)',
       'coupon.profile_counts': 'UPDATE (redeemed)',
       'link.domains': 'SELECT, INSERT, UPDATE',
@@ -267,6 +272,9 @@ export const serviceGrants = {
       'coupon.redemptions':
         'SELECT (project_id, pool_id, order_id, items, shipping_discount_amount, currency, rolled_back_at), INSERT',
       'coupon.attempts': 'INSERT',
+      'coupon.card_movements': 'SELECT, INSERT',
+      'coupon.card_entries': 'SELECT, INSERT',
+      'coupon.card_balances': 'SELECT',
       'coupon.profile_counts': 'SELECT, INSERT, UPDATE, DELETE',
       'coupon.idempotency_keys': 'SELECT, INSERT, UPDATE, DELETE',
     }),

@@ -11,6 +11,7 @@ const consumed: Record<string, string[]> = {
   'ingest.rejected.v1': ['persistence-rejected'],
   'events.enriched.v1': ['persistence', 'email', 'webhooks'],
   'coupons.redeemed.v1': ['webhooks-redemptions'],
+  'gift-cards.moved.v1': ['webhooks-gift-cards'],
   'links.clicked.v1': ['persistence-clicks', 'webhooks-clicks'],
   'decisions.exposed.v1': ['persistence-exposures'],
   'profiles.changed.v1': ['persistence-profiles'],

@@ -17,7 +17,7 @@ import { formatDiscount } from './discount.ts'
 import { PoolForm } from './pool-form.tsx'
 import { Redemptions } from './redemptions.tsx'
 
-const KIND_NAMES = { unique: 'unique codes', automatic: 'automatic, without codes' }
+const KIND_NAMES = { unique: 'unique codes', automatic: 'automatic, without codes', balance: 'gift cards' }
 
 const Header = ({ action }: { action?: React.ReactNode }) => (
   <>

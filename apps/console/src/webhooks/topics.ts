@@ -3,6 +3,7 @@ export const TOPICS = [
   ['event', 'Events'],
   ['conversion', 'Conversions'],
   ['link.clicked', 'Clicks on short links'],
+  ['gift_card.moved', 'Movements of gift cards'],
   ['coupon.redeemed', 'Redemptions of coupons, and their rollbacks'],
   ['decision.changed', 'Changes of decisions'],
   ['email.sent', 'Emails that were sent'],

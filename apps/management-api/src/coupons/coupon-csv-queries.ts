@@ -11,14 +11,21 @@ export type ExportedCoupon = {
   redeemed_at: Date | null
   revoked_at: Date | null
   created_at: Date
+  /** Of a gift card, in minor units; 0 for others. */
+  balance: number
 }
 
 const FIRST = '00000000-0000-0000-0000-000000000000'
 
 // Ids never change, so every coupon is exported once, and no transaction stays open while a client reads.
 const READ_AFTER = `
-  SELECT id, code, display, status, assigned_profile_id, redeemed_at, revoked_at, created_at FROM coupon.coupons
-  WHERE pool_id = $1 AND id > $2 ORDER BY id NULLS FIRST LIMIT $3`
+  SELECT c.id, code, display, status, assigned_profile_id, redeemed_at, revoked_at, created_at,
+    coalesce(b.balance, 0)::float8 AS balance
+  FROM (
+    SELECT * FROM coupon.coupons WHERE pool_id = $1 AND id > $2 ORDER BY id NULLS FIRST LIMIT $3
+  ) c
+  LEFT JOIN coupon.card_balances b ON b.coupon_id = c.id
+  ORDER BY c.id`
 
 /** Reads at most `limit` coupons of a pool, those after the coupon with the id `after`. */
 export const readCouponsAfter = async (

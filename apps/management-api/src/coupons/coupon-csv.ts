@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { AppError } from '@waymark/contracts/app-error'
+import { MAX_CARD_BALANCE } from '@waymark/contracts/coupon'
 import {
   exportCoupons,
   importCoupons,
@@ -7,9 +8,10 @@ import {
   MAX_REPORTED_LINES,
 } from '@waymark/contracts/http/coupon-pools'
 import type { Database } from '@waymark/database'
-import { chosenCode, displayCode } from '@waymark/domain/coupon'
+import { amountOfDecimal, chosenCode, decimalOf, displayCode } from '@waymark/domain/coupon'
+import { COUPON_COLUMNS, GIFT_CARD_COLUMNS } from '@waymark/domain/table'
 import { csvField, withBom } from '@waymark/event-files'
-import { insertCoupons } from '@waymark/pipeline'
+import { insertCoupons, issueCards } from '@waymark/pipeline'
 import type { Route } from '@waymark/service-kit'
 import type { Pool } from 'pg'
 import { inClient } from '../http/caller-queries.ts'
@@ -46,13 +48,17 @@ export const couponCsvRoutes = ({
       if (pool.kind === 'automatic')
         throw unprocessable('id', 'kind', 'is an automatic pool, which has no codes')
       if (pool.status === 'archived') throw unprocessable('id', 'status', 'is an archived pool')
-      return { body: await importCodes(db, pool, stream, quotas, allowAgain) }
+      return { body: await importCodes(db, { ...pool, card: cardOf(pool) }, stream, quotas, allowAgain) }
     }),
     projectRoute(
       exportCoupons,
       exports(async ({ projectId, id, query: { bom }, allowAgain }) => {
         const pool = await find(projectId, id)
-        const codes = whileAllowed(exportCodes(db.pool, pool), allowAgain, steadyClock)
+        const codes = whileAllowed(
+          exportCodes(db.pool, { ...pool, card: cardOf(pool) }),
+          allowAgain,
+          steadyClock,
+        )
         return {
           headers: { 'Content-Disposition': `attachment; filename=coupons-${pool.id}.csv` },
           type: 'text/csv; charset=utf-8',
@@ -67,33 +73,48 @@ export const couponCsvRoutes = ({
 const CHUNK = 5_000
 /** Coupons per read of an export: more would delay other requests. */
 const READ_AT_ONCE = 500
-const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt\n'
+const HEADER = 'code,status,assignedProfileId,redeemedAt,revokedAt,createdAt'
+
+/** What each new gift card of a pool holds, in minor units, and its currency; null for other pools. */
+type NewCard = { amount: number; currency: string } | null
+
+/** What each new gift card of a stored pool holds. */
+const cardOf = ({
+  cardAmount,
+  cardCurrency,
+}: {
+  cardAmount: bigint | null
+  cardCurrency: string | null
+}): NewCard =>
+  cardAmount === null || cardCurrency === null ? null : { amount: Number(cardAmount), currency: cardCurrency }
 
 /** All coupons of a pool as CSV. Each chunk is read when the one before has been sent. */
 export async function* exportCodes(
   db: Pool,
-  { id: poolId, prefix }: { id: string; prefix: string },
+  { id: poolId, prefix, card = null }: { id: string; prefix: string; card?: NewCard },
 ): AsyncGenerator<string> {
-  yield HEADER
+  yield card ? `${HEADER},balance,currency\n` : `${HEADER}\n`
   for (let last: string | undefined; ; ) {
     const coupons = await readCouponsAfter(db, poolId, last, READ_AT_ONCE)
-    if (coupons.length > 0) yield coupons.map((coupon) => lineOf(coupon, prefix)).join('')
+    if (coupons.length > 0) yield coupons.map((coupon) => lineOf(coupon, prefix, card)).join('')
     last = coupons.at(-1)?.id
     if (last === undefined || coupons.length < READ_AT_ONCE) return
   }
 }
 
-const lineOf = (row: ExportedCoupon, prefix: string): string => {
+const lineOf = (row: ExportedCoupon, prefix: string, card: NewCard): string => {
   const times = [row.redeemed_at, row.revoked_at, row.created_at].map((time) => time?.toISOString() ?? '')
-  return `${[displayCode(row, prefix), row.status, row.assigned_profile_id ?? '', ...times].map(csvField).join(',')}\n`
+  const money = card ? [decimalOf(row.balance, card.currency), card.currency] : []
+  const cells = [displayCode(row, prefix), row.status, row.assigned_profile_id ?? '', ...times, ...money]
+  return `${cells.map(csvField).join(',')}\n`
 }
 
 /** A line that was not imported, and why. */
 type RefusedLine = { line: number; code: string; reason: string }
 type ImportResult = { imported: number; duplicates: number; invalid: number; errors: RefusedLine[] }
 
-type Line = { line: number; code: string; display: string }
-type PoolId = { id: string; projectId: string }
+type Line = { line: number; code: string; display: string; amount: number }
+type PoolId = { id: string; projectId: string; card?: NewCard }
 
 const SAMPLE_LENGTH = 80
 
@@ -133,12 +154,20 @@ export const importCodes = async (
   }
 
   let chunk: Line[] = []
-  for await (const { line, field } of linesOf(csv, refuseInvalid)) {
+  const { card = null } = pool
+  for await (const { line, field, balance } of linesOf(
+    csv,
+    card ? GIFT_CARD_COLUMNS : COUPON_COLUMNS,
+    refuseInvalid,
+  )) {
     const text = field ?? ''
     const chosen = chosenCode(text)
+    const amount = card ? balanceOf(balance, card) : 0
     if (chosen === undefined)
       refuseInvalid(line, text, 'is not 3 to 64 letters A to Z, digits, _ and ., and dashes')
-    else chunk.push({ line, ...chosen })
+    else if (amount === undefined)
+      refuseInvalid(line, text, `has a balance of ${balance}, which is not an amount such as 25.00`)
+    else chunk.push({ line, ...chosen, amount })
     if (chunk.length === CHUNK) {
       await store(chunk)
       chunk = []
@@ -148,6 +177,13 @@ export const importCodes = async (
   await markPoolReady(db.pool, pool.id)
   result.errors.sort((a, b) => a.line - b.line)
   return result
+}
+
+/** The balance of an imported card in minor units; undefined when it is no such amount. */
+const balanceOf = (text: string | undefined, card: NonNullable<NewCard>): number | undefined => {
+  if (text === undefined || text.trim() === '') return card.amount
+  const amount = amountOfDecimal(text, card.currency)
+  return amount !== undefined && amount <= MAX_CARD_BALANCE ? amount : undefined
 }
 
 const insertChunk = (
@@ -166,5 +202,10 @@ const insertChunk = (
     const inserted = await insertCoupons(client, pool, lines)
     requireWithinQuota(quotas, 'couponCodes', used.codes + inserted.length)
     await growPool(client, pool.id, inserted.length)
+    if (pool.card) {
+      const isNew = new Set(inserted)
+      const issued = lines.filter(({ code }) => isNew.has(code))
+      await issueCards(client, { ...pool, currency: pool.card.currency }, issued, new Date())
+    }
     return inserted
   })

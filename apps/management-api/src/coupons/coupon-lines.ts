@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream'
 import { AppError } from '@waymark/contracts/app-error'
 import {
-  COUPON_COLUMNS,
   CSV_OPTIONS,
   encodingOf,
   layoutOf,
   SAMPLE_LENGTH,
+  type TableColumns,
   type TableLayout,
   type TextEncoding,
 } from '@waymark/domain/table'
@@ -22,17 +22,18 @@ type Parsed = { record: string[]; info: { lines: number } }
 type Refuse = (line: number, text: string, reason: string) => void
 
 /**
- * The codes of a CSV, line by line, in any encoding and with any delimiter of spreadsheets. `refuse` gets lines that are
+ * The codes of a CSV, and their balances if `columns` has them, line by line, in any encoding and with any delimiter of spreadsheets. `refuse` gets lines that are
  * not CSV.
  * @throws AppError unprocessable when it is not clear which column has the codes
  */
 export async function* linesOf(
   csv: Readable,
+  columns: TableColumns,
   refuse: Refuse,
-): AsyncGenerator<{ line: number; field: string | undefined }> {
+): AsyncGenerator<{ line: number; field: string | undefined; balance: string | undefined }> {
   const { start, rest } = await startOf(csv)
   const encoding = encodingOf(start)
-  const layout = layoutOf(new TextDecoder(encoding).decode(start), COUPON_COLUMNS)
+  const layout = layoutOf(new TextDecoder(encoding).decode(start), columns)
   if ('problem' in layout) throw unprocessable('', 'columns', layout.problem)
   const pieces = Readable.from(piecesOf(withStart(start, rest), encoding))
   const parser = parserOf(layout, refuse)
@@ -43,10 +44,11 @@ export async function* linesOf(
   pieces.once('error', (error) => parser.destroy(error))
   pieces.pipe(parser)
 
-  const column = layout.columns.indexOf(COUPON_COLUMNS.key)
+  const column = layout.columns.indexOf(columns.key)
+  const balance = layout.columns.indexOf('balance')
   let isHeader = layout.hasHeader
   for await (const { record, info } of parser as AsyncIterable<Parsed>) {
-    if (!isHeader) yield { line: info.lines, field: record[column] }
+    if (!isHeader) yield { line: info.lines, field: record[column], balance: record[balance] }
     isHeader = false
   }
 }

@@ -19,6 +19,7 @@ type Row = {
   redeemedAt: Date | null
   revokedAt: Date | null
   heldUntil: Date | null
+  balance: { amount: number; currency: string } | null
   createdAt: Date
   prefix: string
 }
@@ -27,7 +28,9 @@ type CouponPage = { data: ReturnType<typeof viewCoupon>[]; nextCursor: string | 
 const COLUMNS = `
   c.id, c.pool_id AS "poolId", c.code, c.display, c.status, c.assigned_profile_id AS "assignedProfileId",
   c.assigned_at AS "assignedAt", c.redeemed_at AS "redeemedAt", c.revoked_at AS "revokedAt", c.created_at AS "createdAt",
-  CASE WHEN c.held_until > now() THEN c.held_until END AS "heldUntil", p.prefix`
+  CASE WHEN c.held_until > now() THEN c.held_until END AS "heldUntil",
+  CASE WHEN p.kind = 'balance' THEN json_build_object('currency', p.card_currency, 'amount',
+    coalesce((SELECT balance FROM coupon.card_balances WHERE coupon_id = c.id), 0)) END AS balance, p.prefix`
 
 /** Sorts after every character of a code, in byte order. */
 const AFTER_ANY = '~'

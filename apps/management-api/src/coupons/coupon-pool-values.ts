@@ -1,3 +1,4 @@
+import { currencyOf } from '@waymark/contracts/currency'
 import type { NewPool, PoolPatch } from '@waymark/contracts/http/coupon-pools'
 import type { Budget, CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
 import { requireNoProblems } from '@waymark/contracts/require-valid'
@@ -38,15 +39,18 @@ export const newPoolValues = (body: NewPool): PoolValues => {
   const alphabet = (body.alphabet ?? DEFAULT_ALPHABET).toUpperCase()
   requireNoProblems(alphabetProblems(alphabet), NOT_VALID)
   const space = { alphabet, length, prefix: prefix.toUpperCase() }
+  const card = newCardOf(body)
+  requireCountableCards(card.cardAmount, size, 'size')
   const granted = storedTerms({
-    discount: body.discount,
+    discount: card.discount,
     rules: body.rules ?? null,
     budgetAmount: body.budgetAmount ?? null,
   })
   const { rules } = granted
   const terms = termsOf(body)
   requireOrder(terms.startsAt ?? null, terms.expiresAt ?? null)
-  const values = { name, kind, ...space, ...columnsOf(granted), ...terms }
+  const { cardAmount, cardCurrency } = card
+  const values = { name, kind, ...space, ...columnsOf(granted), ...terms, cardAmount, cardCurrency }
   if (kind === 'shared') {
     if (body.code === undefined) requireUnguessable(space, 1)
     const code = body.code === undefined ? drawnCode(space) : requireCode(body.code)
@@ -57,8 +61,55 @@ export const newPoolValues = (body: NewPool): PoolValues => {
   return { pool: { ...values, status: size === 0 ? 'draft' : 'generating', size }, code: null, rules }
 }
 
+/** What is stored as the discount of gift cards, which grant none. */
+const CARD_DISCOUNT: Discount = { type: 'balance' }
+
+/** What a pool grants, or what each of its gift cards holds. @throws AppError unprocessable */
+const newCardOf = (body: NewPool) => {
+  const { kind, amount, currency, discount } = body
+  if (kind !== 'balance') {
+    for (const field of ['amount', 'currency'] as const)
+      if (body[field] !== undefined) throw unprocessable(field, 'kind', 'is for pools of the kind balance')
+    if (discount === undefined) throw unprocessable('discount', 'required', 'is required')
+    return { discount, cardAmount: null, cardCurrency: null }
+  }
+  if (amount === undefined)
+    throw unprocessable('amount', 'required', 'is required: what each gift card holds, in minor units')
+  if (currency === undefined)
+    throw unprocessable('currency', 'required', 'is required: the currency of the gift cards, such as EUR')
+  requireNoTerms(body)
+  return {
+    discount: CARD_DISCOUNT,
+    cardAmount: BigInt(amount),
+    cardCurrency: currencyOf(currency) ?? currency,
+  }
+}
+
+/** Gift cards pay and grant nothing, so that terms of discounts do not apply. @throws AppError unprocessable */
+const requireNoTerms = (body: PoolPatch): void => {
+  if (body.discount !== undefined && body.discount.type !== CARD_DISCOUNT.type)
+    throw unprocessable('discount', 'kind', 'is not for gift cards, which pay and grant nothing')
+  const { rules, budgetAmount, perProfileLimit, maxRedemptions, stackable, priority } = body
+  const terms = { rules, budgetAmount, perProfileLimit, maxRedemptions, stackable, priority }
+  const [field] = Object.entries(terms).flatMap(([name, value]) => (value ? [name] : []))
+  if (field !== undefined)
+    throw unprocessable(field, 'kind', 'is not for gift cards, which pay and grant nothing')
+}
+
+/** @throws AppError unprocessable when the cards of a pool amount to more than a JSON number holds exactly */
+export const requireCountableCards = (cardAmount: bigint | null, size: number, field: string): void => {
+  if (cardAmount !== null && cardAmount * BigInt(size) > BigInt(Number.MAX_SAFE_INTEGER))
+    throw unprocessable(
+      field,
+      'maximum',
+      `cards of ${cardAmount} amount to more than ${Number.MAX_SAFE_INTEGER}`,
+      size,
+    )
+}
+
 /** Reads a request to change a pool. @throws AppError unprocessable */
 export const patchedPoolValues = (pool: PatchedPool, change: PoolPatch): Prisma.CouponPoolUpdateInput => {
+  if (pool.kind === 'balance') requireNoTerms(change)
   const { name, discount, rules, budgetAmount, ...patch } = change
   const terms = termsOf(patch)
   const { startsAt = pool.startsAt, expiresAt = pool.expiresAt } = terms
@@ -86,6 +137,7 @@ const patchedGrant = (pool: PatchedPool, { discount, rules, budgetAmount }: Pool
 
 /** A stored pool, as far as a change depends on it. */
 export type PatchedPool = {
+  kind: string
   startsAt: Date | null
   expiresAt: Date | null
   discount: Prisma.JsonValue

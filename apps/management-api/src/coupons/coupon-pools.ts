@@ -24,7 +24,13 @@ import { lockRow } from '../lock-queries.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { requireWithinQuota } from '../quotas.ts'
 import { createPool, lockCouponQuotas } from './coupon-pool-queries.ts'
-import { newPoolValues, patchedPoolValues, requireUnguessable, termsOfPool } from './coupon-pool-values.ts'
+import {
+  newPoolValues,
+  patchedPoolValues,
+  requireCountableCards,
+  requireUnguessable,
+  termsOfPool,
+} from './coupon-pool-values.ts'
 import { requireSegments } from './pool-segments.ts'
 import { previewCart } from './preview-cart.ts'
 
@@ -75,6 +81,8 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
         code: coupon ? displayCode(coupon, pool.prefix) : null,
         redeemed: pool.count?.redeemed ?? 0,
         budgetAmount: termsOfPool(pool).budgetAmount,
+        amount: pool.cardAmount === null ? null : Number(pool.cardAmount),
+        currency: pool.cardCurrency,
         budgetUsedAmount: Number(pool.count?.granted ?? 0),
         held: holds.get(pool.id)?._count ?? 0,
         budgetHeldAmount: Number(holds.get(pool.id)?._sum.budgetCharge ?? 0),
@@ -130,6 +138,8 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
     })),
     projectRoute(previewCouponPool, async ({ projectId, id, body }) => {
       const pool = await find(projectId, id)
+      if (pool.kind === 'balance')
+        throw unprocessable('id', 'kind', 'is a pool of gift cards, which grant no discount')
       const used = Number(pool.count?.granted ?? 0)
       const previewed = { ...pool, ...termsOfPool(pool), used }
       return { body: await previewCart(db, previewed, body, clock()) }
@@ -154,6 +164,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
           throw unprocessable('count', 'maximum', `a pool holds at most ${MAX_POOL_SIZE} codes`)
         requireWithinQuota(quotas, 'couponCodes', codesOfProject + count, 'count')
         requireUnguessable(pool, size)
+        requireCountableCards(pool.cardAmount, size, 'count')
         return { size, failure: null, status: pool.status === 'ready' ? 'ready' : 'generating' }
       }
       return { body: await view(await change(request, topUp, { adds: true })) }
@@ -164,6 +175,8 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
       const pool = await find(projectId, id)
       if (pool.kind === 'automatic')
         throw unprocessable('id', 'kind', 'is an automatic pool, which has no codes')
+      if (pool.kind === 'balance')
+        throw unprocessable('id', 'kind', 'is a pool of gift cards, which belong to whoever has the code')
       const [profileId] = await resolveProfiles(db.pool, [{ projectId, userId, visitorId }])
       const assigned = await assignCoupon(projectId, pool.id, profileId ?? '')
       if ('reason' in assigned) {
@@ -172,7 +185,7 @@ export const couponPoolRoutes = ({ projectRoute, db, clock, quotas }: Management
         throw new AppError('conflict', NO_COUPON[reason], { reason })
       }
       const coupon = requireFound(await db.prisma.coupon.findUnique({ where: { id: assigned.couponId } }))
-      return { body: { ...pick(coupon, CouponView), code: assigned.code } }
+      return { body: { ...pick({ ...coupon, balance: null }, CouponView), code: assigned.code } }
     }),
   ]
 }

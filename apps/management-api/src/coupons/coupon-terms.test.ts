@@ -71,6 +71,7 @@ describe('the terms of a pool', () => {
 
 describe('a change of a pool', () => {
   const pool = {
+    kind: 'unique',
     startsAt: null,
     expiresAt: null,
     discount: { type: 'percent', value: 10, currency: 'EUR' },

@@ -42,20 +42,32 @@ export const couponRoutes = ({ projectRoute, db, clock }: ManagementDeps): Route
   })),
 ]
 
-type Tables = Pick<Prisma.TransactionClient, 'coupon' | 'couponPool' | 'couponRedemption' | 'couponAttempt'>
+type Tables = Pick<
+  Prisma.TransactionClient,
+  'coupon' | 'couponPool' | 'couponRedemption' | 'couponAttempt' | 'cardBalance'
+>
 
-const findCoupon = async (
-  { coupon: coupons, couponPool }: Tables,
+/** A coupon of a project as it is shown at `now` (ms since the epoch). @throws AppError not_found */
+export const findCoupon = async (
+  { coupon: coupons, couponPool, cardBalance }: Omit<Tables, 'couponRedemption' | 'couponAttempt'>,
   projectId: string,
   id: string,
   now: number,
 ) => {
   const found = requireFound(await coupons.findFirst({ where: { id: requireId(id), projectId } }))
-  const { prefix } = await couponPool.findUniqueOrThrow({ where: { id: found.poolId } })
+  const { prefix, cardCurrency } = await couponPool.findUniqueOrThrow({ where: { id: found.poolId } })
+  const held = cardCurrency === null ? null : await cardBalance.findUnique({ where: { couponId: found.id } })
   const { heldUntil } = found
   const isHeld = heldUntil !== null && heldUntil.getTime() > now
   return {
-    ...pick(found, CouponView),
+    ...pick(
+      {
+        ...found,
+        balance:
+          cardCurrency === null ? null : { amount: Number(held?.balance ?? 0), currency: cardCurrency },
+      },
+      CouponView,
+    ),
     heldUntil: isHeld ? heldUntil : null,
     code: displayCode(found, prefix),
   }

@@ -33,6 +33,16 @@ const DELETE_RESOURCES = [
   ['pool', 'DELETE FROM coupon.redemptions WHERE pool_id = ANY($1::uuid[])'],
   ['pool', 'DELETE FROM coupon.assignments WHERE pool_id = ANY($1::uuid[])'],
   ['pool', 'DELETE FROM coupon.profile_counts WHERE pool_id = ANY($1::uuid[])'],
+  // The ledger is append-only for everybody else.
+  ['pool', `SELECT set_config('waymark.removes_demo_data', 'on', true) WHERE cardinality($1::uuid[]) >= 0`],
+  ['pool', 'DELETE FROM coupon.card_balances WHERE pool_id = ANY($1::uuid[])'],
+  [
+    'pool',
+    `WITH removed AS (
+      DELETE FROM coupon.card_entries WHERE pool_id = ANY($1::uuid[]) RETURNING movement_id
+    )
+    DELETE FROM coupon.card_movements WHERE id IN (SELECT movement_id FROM removed)`,
+  ],
   ['pool', 'DELETE FROM coupon.coupons WHERE pool_id = ANY($1::uuid[])'],
   ['pool', 'DELETE FROM coupon.pools WHERE id = ANY($1::uuid[])'],
   ['decision', 'DELETE FROM decision.exposures WHERE decision_id = ANY($1::uuid[])'],

@@ -127,6 +127,23 @@ export const QualifyRequest = Type.Object(
 export type QualifyRequest = Static<typeof QualifyRequest>
 export const qualifyRequest = compileValidator(QualifyRequest)
 
+/** What gift cards pay of a cart. They are payments and no discounts. */
+export const Payments = {
+  payments: Type.Array(
+    Type.Object({
+      code: Type.String(),
+      amount: Type.Integer({
+        description: 'What the gift card pays, in minor units; 0 when nothing is left to pay.',
+      }),
+    }),
+    { description: 'One for each gift card, in the order in which they pay.' },
+  ),
+  paymentAmount: Type.Integer({ description: 'The sum of the payments.' }),
+  amountDue: Type.Integer({
+    description: 'What is left to pay: items and shipping without discounts and payments.',
+  }),
+}
+
 /** The discounts of the lines of a cart, in its order. */
 export const DiscountedItems = Type.Array(
   Type.Object({

@@ -10,6 +10,7 @@ import {
   DiscountedItems,
   holdTerms,
   MAX_CART_PROMOTIONS,
+  Payments,
   ShippingAmount,
   ValidateRequest,
 } from './cart.ts'
@@ -56,7 +57,8 @@ const RedeemRequest = Type.Object(
         type: ['integer', 'null'],
         minimum: 0,
         maximum: Number.MAX_SAFE_INTEGER,
-        description: 'The amount of the order in minor units. Requires `currency`.',
+        description:
+          'The amount of the order in minor units. Requires `currency`. A gift card without `items` pays at most this much.',
       }),
     ),
     currency: Type.Optional(
@@ -121,8 +123,26 @@ const RedeemedCoupon = Type.Object({
     description: 'Null for an automatic promotion.',
   }),
 })
+const Payment = Type.Object({
+  movementId: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'The movement of its ledger; null when nothing was left to pay.',
+  }),
+  code: Type.String(),
+  orderId: Type.Unsafe<string | null>({
+    type: ['string', 'null'],
+    description: 'Null in a repeated answer after an erasure.',
+  }),
+  amount: Type.Integer({ description: 'What it pays of the order in all, in minor units.' }),
+  currency: Type.String(),
+  balance: Type.Integer({ description: 'What the gift card holds now.' }),
+})
 const RedeemResult = Type.Union([
   Type.Object({ ok: Type.Literal(true), ...Redeemed }, { description: 'For `code`.' }),
+  Type.Object(
+    { ok: Type.Literal(true), coupon: CouponLookup, payment: Payment },
+    { description: 'For the `code` of a gift card.' },
+  ),
   Type.Object(
     {
       ok: Type.Literal(true),
@@ -131,8 +151,14 @@ const RedeemResult = Type.Union([
       // A repeated request gets the stored answer, from which an erasure has removed what was bought.
       items: Type.Optional(DiscountedItems),
       redemptions: Type.Array(Type.Object({ ...Redeemed, coupon: RedeemedCoupon }), {
-        description: 'One for each code, and then for each promotion, in the order of the request.',
+        description:
+          'One for each code, and then for each promotion, in the order of the request. None for gift cards.',
       }),
+      payments: Type.Optional(
+        Type.Array(Payment, { description: 'One for each gift card, in the order in which they pay.' }),
+      ),
+      paymentAmount: Type.Optional(Payments.paymentAmount),
+      amountDue: Type.Optional(Payments.amountDue),
     },
     {
       description:
@@ -159,7 +185,8 @@ export const redeemCoupon = defineOperation({
     '5xx is processed again. With `items` the rules of the pool are checked, and the redemption stores the ' +
     'discount that is granted. A pool with rules or a budget needs them. Several `codes` are redeemed together or ' +
     'not at all, and grant what `validate` answers for them. `promotions` are redeemed like codes: with those that ' +
-    '`qualify` chose they grant what it answered.',
+    '`qualify` chose they grant what it answered. Gift cards pay what discounts leave, and need `orderId` and a `sec` key: a ' +
+    'card pays an order once, so a repeat of the request takes nothing.',
   access: { by: 'key', scope: 'coupons:redeem' },
   forPrograms: true,
   limited: true,
@@ -217,6 +244,7 @@ const ValidateResult = Type.Object({
     }),
     { description: 'One for each code, in the order of the request.' },
   ),
+  ...Payments,
   ...holdTerms,
 })
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
-import { type CartRefusal, cartRefusals } from '../coupon.ts'
+import { type CartRefusal, cartRefusals, MAX_CARD_BALANCE } from '../coupon.ts'
+import { CURRENCY_DESCRIPTION } from '../currency.ts'
 import { Name, patternOf, WithBom } from '../schema-parts.ts'
 
 import { CartRequest, DiscountedItems } from './cart.ts'
@@ -94,7 +95,22 @@ const NewPool = Type.Object({
         'The number of characters after the prefix. The last one is a check character. Default: 16.',
     }),
   ),
-  discount: Discount,
+  discount: Type.Optional(
+    Type.Object(Discount.properties, { description: 'Required, except for gift cards, which have none.' }),
+  ),
+  amount: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MAX_CARD_BALANCE,
+      description: 'Of a `balance` pool: what each gift card holds at first, in minor units.',
+    }),
+  ),
+  currency: Type.Optional(
+    Type.String({
+      format: 'currency',
+      description: `The currency of the gift cards of a \`balance\` pool. ${CURRENCY_DESCRIPTION}`,
+    }),
+  ),
   ...terms,
 })
 export type NewPool = Static<typeof NewPool>
@@ -120,7 +136,8 @@ export const createCouponPool = defineOperation({
   tag,
   summary: 'Create a pool of coupons',
   description:
-    'A pool of the kind `automatic` has no codes: it is a promotion for `POST /api/v1/promotions/qualify`. For other ' +
+    'A pool of the kind `automatic` has no codes: it is a promotion for `POST /api/v1/promotions/qualify`. A pool of the kind ' +
+    '`balance` has gift cards: it needs `amount` and `currency`, and has no discount, rules, limits or budget. For other ' +
     'kinds codes are generated in the background, in chunks; `generated` and `size` show the progress. The request ' +
     'is refused when alphabet and length give fewer than 60 random bits, or too few codes for the pool; the ' +
     'message contains the number.',
@@ -258,7 +275,8 @@ export const importCoupons = defineOperation({
     '`_` or `-`, coupon, coupon code, promo code, promotion code, discount code, voucher, voucher code, gift card code, ' +
     'Gutschein, Gutscheincode, Gutscheinnummer, Rabattcode, code promo or código. Columns are separated by commas, ' +
     'semicolons, tabs or `|`, in UTF-8, UTF-16 or Windows-1252, with or without a BOM. The file may have any length. Invalid lines are reported, and the others are imported. Codes that were imported ' +
-    'before are duplicates, so it is safe to repeat the request after a failure.',
+    'before are duplicates, so it is safe to repeat the request after a failure. For gift cards a column `balance` says what ' +
+    'each holds, as a decimal such as 25.00; an empty one or none: the amount of the pool.',
   access: editor,
   effects: [],
   consumes: ['text/csv'],
@@ -298,7 +316,9 @@ export const exportCoupons = defineOperation({
   query: Type.Object({ bom: WithBom }),
   answers: {
     200: {
-      description: 'Columns: code, status, assignedProfileId, redeemedAt, revokedAt, createdAt',
+      description:
+        'Columns: code, status, assignedProfileId, redeemedAt, revokedAt, createdAt; of gift cards also balance (a decimal) ' +
+        'and currency',
       contentTypes: ['text/csv'],
     },
     429: { description: 'The maximum number of exports is running', schema: RetryAfterSeconds },

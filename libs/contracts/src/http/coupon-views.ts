@@ -30,7 +30,8 @@ const nullableInteger = (description: string) =>
 
 export const PoolKindSchema = oneOf<PoolKind>(
   poolKinds,
-  '`automatic` pools have no codes: they are promotions that apply to every cart that meets their rules.',
+  '`automatic` pools have no codes: they are promotions that apply to every cart that meets their rules. The codes of ' +
+    '`balance` pools are gift cards.',
 )
 export const CouponStatusSchema = oneOf<CouponStatus>(couponStatuses)
 /** Why a coupon is not redeemed. */
@@ -149,6 +150,12 @@ export type Budget = Static<typeof Budget>
 
 const LOOK_UP = [...couponStatuses, 'expired', 'pool_not_ready', 'held'] as const
 
+/** An amount of money. */
+export const Money = Type.Object({
+  amount: Type.Integer({ description: 'In minor units.' }),
+  currency: Type.String(),
+})
+
 /** A coupon for shops. `status` is the outcome that a redemption would have. */
 export const CouponLookup = Type.Object({
   code: Type.String(),
@@ -158,6 +165,9 @@ export const CouponLookup = Type.Object({
   startsAt: NullableTimestamp,
   expiresAt: NullableTimestamp,
   redeemedAt: Type.Optional(Timestamp),
+  balance: Type.Optional(
+    Type.Object(Money.properties, { description: 'What a gift card holds. Only for `sec` keys.' }),
+  ),
 })
 
 export const PoolView = Type.Object({
@@ -191,6 +201,10 @@ export const PoolView = Type.Object({
   budgetHeldAmount: Type.Integer({
     description: 'What live holds reserve of the budget, in its minor units.',
   }),
+  amount: nullableInteger(
+    'What each new gift card of a `balance` pool holds, in minor units; null for other kinds.',
+  ),
+  currency: NullableString,
   startsAt: NullableTimestamp,
   expiresAt: NullableTimestamp,
   perProfileLimit: nullableInteger('Redemptions by one person.'),
@@ -213,6 +227,11 @@ const couponFields = {
     type: ['string', 'null'],
     format: 'date-time',
     description: 'Until when a cart holds the code; null when none does.',
+  }),
+  balance: Type.Unsafe<Static<typeof Money> | null>({
+    ...Money,
+    type: ['object', 'null'],
+    description: 'What a gift card holds; null for other coupons.',
   }),
   createdAt: Timestamp,
 }

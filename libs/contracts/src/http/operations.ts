@@ -22,6 +22,7 @@ import { environmentOperations } from './environments.ts'
 import { erasureOperations } from './erasures.ts'
 import { eventDefinitionOperations } from './event-definitions.ts'
 import { eventOperations } from './events.ts'
+import { giftCardOperations } from './gift-cards.ts'
 import { holdOperations } from './holds.ts'
 import { ingestionOperations } from './ingestion-operations.ts'
 import { insightOperations } from './insights.ts'
@@ -82,6 +83,7 @@ export const operations: readonly Operation[] = [
   ...couponPoolOperations,
   ...managedCouponOperations,
   ...redemptionOperations,
+  ...giftCardOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { Id } from '../schema-parts.ts'
-import { DiscountedItems, holdTerms, QualifyRequest } from './cart.ts'
+import { DiscountedItems, holdTerms, Payments, QualifyRequest } from './cart.ts'
 import { CodeRefusalSchema } from './coupon-operations.ts'
 import { Discount } from './coupon-views.ts'
 import { ErrorBody } from './error-bodies.ts'
@@ -65,6 +65,7 @@ const QualifyResult = Type.Object({
     }),
     { description: 'One for each code, in the order of the request, and what it would grant alone.' },
   ),
+  ...Payments,
   ...holdTerms,
   nearMisses: Type.Array(
     Type.Object({
@@ -85,7 +86,7 @@ export const qualifyPromotions = defineOperation({
   summary: 'Find the promotions that a cart qualifies for',
   description:
     'Answers all automatic promotions and the given codes that apply to a cart now, the combination of them that ' +
-    'grants most, and promotions for which only items are missing. Changes nothing, unless `hold` reserves `best`. Discounts are computed and ' +
+    'grants most, what gift cards pay of the rest, and promotions for which only items are missing. Changes nothing, unless `hold` reserves `best`. Discounts are computed and ' +
     'combined as `validate` does. Of up to 8 that apply every combination is compared; of more, all stackable ones ' +
     'together are compared with each one that is not. The result does not depend on the order of items and codes. ' +
     'Unknown codes are limited as for look-ups: after 30 in a minute every request with codes gets 429.',

@@ -126,6 +126,9 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   updateCoupon: { status: 'revoked' },
   revokeCoupons: { poolId: id, status: 'available' },
   rollBackRedemption: { reason: 'The order was returned' },
+  topUpGiftCard: { amount: 2500, key: 'top-up-1' },
+  refundGiftCard: { orderId: 'order-1001', amount: 1000 },
+  transferGiftCard: { to: 'GIFT-7K3M-PQXA', key: 'transfer-1' },
 
   createApiKey: { name: 'Web shop', kind: 'pub', scopes: ['events:write', 'decide'] },
   updateApiKey: { name: 'Web shop' },

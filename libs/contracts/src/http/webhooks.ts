@@ -36,7 +36,7 @@ const fields = {
     maxItems: webhookTopics.length,
     uniqueItems: true,
     description:
-      '`decision.changed`: a new version of a decision; `email.sent` and `email.bounced`: emails of triggers, without ' +
+      '`gift_card.moved`: a movement of the ledger of gift cards, without their codes; `decision.changed`: a new version of a decision; `email.sent` and `email.bounced`: emails of triggers, without ' +
       'their addresses; `alert.fired` and `alert.resolved`: an alert begins and ends to fire; `audit`: entries of the audit log.',
   }),
 }

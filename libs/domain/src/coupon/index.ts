@@ -1,3 +1,5 @@
+export { amountOfDecimal, decimalOf } from './amount-text.ts'
+export { amountDue, inOrderOfPayment, type PayingCard, payWith } from './card-payment.ts'
 export { type CouponOutcome, discountCart } from './cart-discount.ts'
 export {
   type Cart,

@@ -62,4 +62,6 @@ export const cartRefusalMessage: Record<CartRefusal, string> = {
   condition_not_met: 'The coupon is not for this person',
   not_stackable: 'The coupon cannot be combined with the others',
   budget_exhausted: 'The budget of the coupon does not suffice',
+  secret_key_required: 'A gift card pays only with a secret API key: send the cart from your server',
+  no_balance: 'The gift card has no balance left',
 }

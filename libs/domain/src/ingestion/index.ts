@@ -11,6 +11,7 @@ export {
   completeEvent,
   eventKeyOf,
   ingestRecordOf,
+  movementEventId,
   partitionKeyOf,
   redemptionEventId,
 } from './ingest-record.ts'

@@ -74,3 +74,6 @@ export const eventKeyOf = (eventId: string): string => {
 /** The id of the `coupon_redeemed` event of a redemption. */
 export const redemptionEventId = (redemptionId: string): string =>
   `${OWN_EVENT_ID_PREFIX}redemption:${redemptionId}`
+
+/** The id of the `gift_card_spent` event of a movement. */
+export const movementEventId = (movementId: string): string => `${OWN_EVENT_ID_PREFIX}gift-card:${movementId}`

@@ -32,6 +32,23 @@ export const COUPON_COLUMNS: TableColumns = {
   },
 }
 
+/** The columns of an import of gift cards. `balance` is a decimal. */
+export const GIFT_CARD_COLUMNS: TableColumns = {
+  ...COUPON_COLUMNS,
+  names: {
+    ...COUPON_COLUMNS.names,
+    balance: [
+      'balance',
+      'current balance',
+      'remaining balance',
+      'Guthaben',
+      'Restguthaben',
+      'solde',
+      'saldo',
+    ],
+  },
+}
+
 /** The columns of an import of links. */
 export const LINK_COLUMNS: TableColumns = {
   key: 'destination',

@@ -2,6 +2,7 @@ export {
   alertMessage,
   auditMessage,
   type CompiledWebhook,
+  cardMovementMessage,
   compileWebhook,
   decisionMessage,
   emailMessage,

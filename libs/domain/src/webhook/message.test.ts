@@ -6,6 +6,7 @@ import { WorkBudget } from '../logic/work-budget.ts'
 import {
   alertMessage,
   auditMessage,
+  cardMovementMessage,
   compileWebhook,
   decisionMessage,
   emailMessage,
@@ -88,6 +89,33 @@ describe('the messages of webhooks', () => {
     )
     expect([redeemed?.type, rolledBack?.type]).toEqual(['coupon.redeemed', 'coupon.rolled_back'])
     expect(redeemed?.key).not.toBe(rolledBack?.key)
+  })
+
+  it('of gift cards say what moved, in the order of the card', () => {
+    const spent = cardMovementMessage({
+      v: 1,
+      kind: 'spent',
+      projectId: PROJECT,
+      movementId: 'm',
+      poolId: 'p',
+      couponId: 'c',
+      toCouponId: null,
+      cards: 1,
+      amount: 1_250,
+      currency: 'EUR',
+      orderId: 'o',
+      profileId: null,
+      visitorId: null,
+      userId: 'ann',
+      at: RECEIVED,
+    })
+    expect(spent).toMatchObject({
+      topic: 'gift_card.moved',
+      type: 'gift_card.spent',
+      key: 'm',
+      orderingKey: 'c',
+    })
+    expect(spent.data).toMatchObject({ amount: 1_250, orderId: 'o' })
   })
 
   it('of an unknown kind of a newer version have its name, and are unique', () => {

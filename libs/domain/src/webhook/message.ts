@@ -1,3 +1,4 @@
+import type { CardMovementRecord } from '@waymark/contracts/records/card-movement'
 import type {
   AlertChange,
   AuditRecord,
@@ -132,6 +133,22 @@ const redemptionKeyOf = ({
   if (kind === 'partially_rolled_back') return `${kind}:${redemptionId}:${rolledBackAmount}`
   return `${kind}:${redemptionId}:${at}`
 }
+
+/** The message of a movement of gift cards. */
+export const cardMovementMessage = ({
+  v: _v,
+  kind,
+  projectId,
+  ...movement
+}: CardMovementRecord): WebhookMessage => ({
+  ...about(projectId, movement.at),
+  topic: 'gift_card.moved',
+  type: `gift_card.${kind}`,
+  key: movement.movementId,
+  profileId: movement.profileId,
+  orderingKey: movement.couponId,
+  data: movement,
+})
 
 /** The message of a click, which names no person. */
 export const linkClickMessage = ({ v: _v, projectId, ...click }: LinkClick): WebhookMessage => ({

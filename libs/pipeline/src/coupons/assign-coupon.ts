@@ -47,7 +47,8 @@ export const createAssignCoupon = ({ pool: db }: Pick<Database, 'pool'>, now: ()
 
   return async (projectId: string, poolId: string, profileId: string): Promise<AssignedCoupon | NoCoupon> => {
     const pool = await findPool(db, projectId, poolId)
-    if (!pool) return { reason: 'not_found' }
+    // Gift cards are money: nobody gets one by asking for a decision.
+    if (!pool || pool.kind === 'balance') return { reason: 'not_found' }
     const known =
       pool.kind === 'shared'
         ? await findSharedCoupon(db, poolId)

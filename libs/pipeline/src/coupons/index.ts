@@ -1,4 +1,18 @@
 export { type AssignedCoupon, createAssignCoupon } from './assign-coupon.ts'
+export {
+  expireCards,
+  findOrderPayments,
+  issueCards,
+  type LedgerCard,
+  lockOrderId,
+  type Movement,
+  type OrderPayment,
+  readBalances,
+  refundCard,
+  spendCard,
+  topUpCard,
+  transferBetweenCards,
+} from './card-ledger-queries.ts'
 export { assignedCouponKey, assignedCouponKeys, insertCoupons } from './coupon-queries.ts'
 export {
   countsOfShopper,

@@ -18,12 +18,12 @@ export type Shopper = {
   segments?: ReturnType<typeof createSegmentLookup>
 }
 
-// `coupon_redeemed` is an event of Waymark, and no order.
+// Events of Waymark are no orders.
 const FIND = `
   SELECT p.traits, merged.ids AS "profileIds", EXISTS (
       SELECT FROM ingest.conversions o
       WHERE o.project_id = p.project_id AND o.profile_id = ANY(merged.ids) AND o.amount > 0
-        AND o.event_name <> 'coupon_redeemed'
+        AND o.event_name NOT IN ('coupon_redeemed', 'gift_card_spent')
     ) AS "hasOrdered"
   FROM ingest.identities i
   JOIN ingest.profiles p ON p.id = i.profile_id

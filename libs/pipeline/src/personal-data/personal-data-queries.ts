@@ -227,6 +227,39 @@ export const personalData: readonly PersonalData[] = [
         WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
   },
   {
+    // As `couponAnswers`, of payments with gift cards.
+    name: 'giftCardAnswers',
+    purge: `UPDATE coupon.idempotency_keys k SET body = anonymized.body::text
+      FROM (
+        SELECT key, changed.body FROM (
+          SELECT key, CASE WHEN status = 200 THEN body::jsonb END AS answer
+          FROM coupon.idempotency_keys WHERE project_id = {projectId}) AS answers,
+        LATERAL (SELECT CASE WHEN answer ? 'payment' THEN jsonb_set(answer, '{payment,orderId}', 'null')
+          ELSE jsonb_set(answer - 'items', '{payments}', (
+            SELECT jsonb_agg(one.value || '{"orderId": null}' ORDER BY one.index)
+            FROM jsonb_array_elements(answer->'payments') WITH ORDINALITY AS one (value, index)))
+          END AS body) AS changed
+        WHERE jsonb_path_query_array(answer, '$.**.movementId') ?| ARRAY(
+            SELECT id::text FROM coupon.card_movements
+            WHERE project_id = {projectId} AND profile_id = ANY({profileIds}))
+          AND answer <> changed.body
+        LIMIT 1000
+      ) AS anonymized
+      WHERE k.project_id = {projectId} AND k.key = anonymized.key`,
+  },
+  {
+    name: 'cardMovements',
+    read: `SELECT id, kind, order_id, profile_id, visitor_id, user_id, reason, created_at FROM coupon.card_movements
+      WHERE project_id = {projectId} AND profile_id = ANY({profileIds})`,
+    // The entries stay, so that every sum of the ledger does. Refunds of the order have its id and no person.
+    purge: `WITH found AS (
+        SELECT id, order_id FROM coupon.card_movements
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)
+      UPDATE coupon.card_movements SET profile_id = NULL, visitor_id = NULL, user_id = NULL, order_id = NULL, reason = NULL
+      WHERE project_id = {projectId} AND (id IN (SELECT id FROM found)
+        OR order_id IN (SELECT order_id FROM found WHERE order_id IS NOT NULL))`,
+  },
+  {
     name: 'couponCounts',
     read: `SELECT n.pool_id, n.profile_id, n.redeemed, n.held
       FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id

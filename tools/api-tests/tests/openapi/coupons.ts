@@ -13,6 +13,13 @@ import {
   updateCouponPool,
 } from '@waymark/contracts/http/coupon-pools'
 import { getCoupon, listCoupons, revokeCoupons, updateCoupon } from '@waymark/contracts/http/coupons'
+import {
+  getPoolLedger,
+  listCardMovements,
+  refundGiftCard,
+  topUpGiftCard,
+  transferGiftCard,
+} from '@waymark/contracts/http/gift-cards'
 import { releaseHold, renewHold } from '@waymark/contracts/http/holds'
 import { qualifyPromotions } from '@waymark/contracts/http/promotions'
 import { listRedemptions, rollBackRedemption } from '@waymark/contracts/http/redemptions'
@@ -82,7 +89,80 @@ const newHold = async (world: World) => {
   return { params: { holdId: stringIn(body, 'holdId') } }
 }
 
+/** A gift card, and its code. */
+const newCard = async (world: World, values: object = {}) => {
+  const code = `CARD-${randomUUID()}`
+  const card = { kind: 'balance', amount: 5_000, currency: 'EUR', size: undefined, discount: undefined }
+  const { id: poolId } = await newPool(world, { ...card, ...values })
+  await world.call(importCoupons, { params: { id: poolId }, ...csv(code) })
+  const { body } = await world.call(listCoupons, { query: { poolId } })
+  const [coupon] = (body as { data: { id: string }[] }).data
+  if (!coupon) throw new Error('the pool has no card')
+  return { id: coupon.id, poolId, code }
+}
+
+/** A gift card that has paid for an order. */
+const spentCard = async (world: World) => {
+  const card = await newCard(world)
+  const orderId = randomUUID()
+  await world.call(redeemCoupon, { body: { code: card.code, orderId, amount: 1_000, currency: 'EUR' } })
+  return { ...card, orderId }
+}
+
+const cardExamples: Example[] = [
+  {
+    operation: listCardMovements,
+    good: async (world) => ({ query: { couponId: (await spentCard(world)).id } }),
+  },
+  { operation: getPoolLedger, good: async (world) => ({ params: { id: (await spentCard(world)).poolId } }) },
+  {
+    operation: topUpGiftCard,
+    good: async (world) => ({
+      params: { id: (await newCard(world)).id },
+      body: { amount: 500, key: randomUUID() },
+    }),
+    others: {
+      409: async (world) => ({
+        params: { id: (await newCard(world, { expiresAt: PAST })).id },
+        body: { amount: 500, key: randomUUID() },
+      }),
+    },
+  },
+  {
+    operation: refundGiftCard,
+    good: async (world) => {
+      const { id, orderId } = await spentCard(world)
+      return { params: { id }, body: { orderId, amount: 400 } }
+    },
+    others: {
+      409: async (world) => {
+        const { id, poolId, orderId } = await spentCard(world)
+        await world.call(revokeCoupons, { body: { poolId } })
+        return { params: { id }, body: { orderId } }
+      },
+    },
+  },
+  {
+    operation: transferGiftCard,
+    good: async (world) => ({
+      params: { id: (await newCard(world)).id },
+      body: { to: (await newCard(world)).code, key: randomUUID() },
+    }),
+    others: {
+      404: async (world) => ({
+        params: { id: (await newCard(world)).id },
+        body: { to: randomUUID(), key: randomUUID() },
+      }),
+      409: async (world) => ({
+        params: { id: (await newCard(world)).id },
+        body: { to: (await newCard(world)).code, amount: 5_001, key: randomUUID() },
+      }),
+    },
+  },
+]
+
 export const couponExamples: Example[] = [
+  ...cardExamples,
   {
     operation: redeemCoupon,
     good: async (world) => ({
