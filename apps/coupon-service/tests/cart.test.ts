@@ -119,6 +119,9 @@ describe.skipIf(!services)('carts', () => {
         shippingDiscountAmount: 0,
         items: [{ sku: 'shirt', discountAmount: 399 }],
         coupons: [{ code: 'TEN-TH', valid: true, discountAmount: 399 }],
+        payments: [],
+        paymentAmount: 0,
+        amountDue: 3_591,
       })
       expect(await stateOf()).toEqual(before)
     })

@@ -261,6 +261,9 @@ describe.skipIf(!services)('the coupon service over HTTP', () => {
             shippingDiscountAmount: 0,
             items: [{ sku: 'shirt', discountAmount: 399 }],
             coupons: [{ code: 'HELLO', valid: true, discountAmount: 399 }],
+            payments: [],
+            paymentAmount: 0,
+            amountDue: 3_591,
           },
         ])
       }

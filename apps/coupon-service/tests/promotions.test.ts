@@ -119,6 +119,9 @@ describe.skipIf(!services)('automatic promotions', () => {
             itemDiscounts: [0, 0],
           },
         ],
+        payments: [],
+        paymentAmount: 0,
+        amountDue: 4_380,
         nearMisses: [
           {
             id: shipping,

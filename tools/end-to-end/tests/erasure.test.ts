@@ -229,20 +229,31 @@ describe.skipIf(!services)('erasing a person', () => {
   const deliveries = async (triggerId: unknown) =>
     (await manage('GET', `email-deliveries?triggerId=${triggerId}`)).body.data as Json[]
 
-  /** A coupon pool, a decision, a trigger and a link that every process applies. */
+  const importCodes = async (poolId: unknown, codes: string) => {
+    const imported = await untilAvailable(() =>
+      fetch(`${base}/api/projects/${projectId}/coupon-pools/${poolId}/import`, {
+        method: 'POST',
+        headers: { 'X-API-Key': apiKey, 'Content-Type': 'text/csv' },
+        body: codes,
+      }),
+    )
+    expect(imported.status).toBe(200)
+  }
+
+  /** Coupon pools, a decision, a trigger and a link that every process applies. */
   const prepare = async () => {
     const shared = { kind: 'shared', code: `c-${randomUUID()}`, perProfileLimit: 2 }
     const discount = { type: 'percent', value: 20 }
     const pool = await created('coupon-pools', { name: 'Shared', discount, ...shared })
     const unique = await created('coupon-pools', { name: 'Unique', discount, kind: 'unique' })
-    const imported = await untilAvailable(() =>
-      fetch(`${base}/api/projects/${projectId}/coupon-pools/${unique.id}/import`, {
-        method: 'POST',
-        headers: { 'X-API-Key': apiKey, 'Content-Type': 'text/csv' },
-        body: 'ALPHA-1\nBETA-1\nGAMMA-1\n',
-      }),
-    )
-    expect(imported.status).toBe(200)
+    await importCodes(unique.id, 'ALPHA-1\nBETA-1\nGAMMA-1\n')
+    const gifts = await created('coupon-pools', {
+      name: 'Gifts',
+      kind: 'balance',
+      amount: 5_000,
+      currency: 'EUR',
+    })
+    await importCodes(gifts.id, 'GIFT-1\n')
     const decision = await created('decisions', {
       key: `d-${randomUUID()}`,
       status: 'active',
@@ -267,7 +278,7 @@ describe.skipIf(!services)('erasing a person', () => {
       const { body } = await call('POST', '/api/v1/decide', { visitorId: 'nobody', keys: [decision.key] })
       return JSON.stringify(body).includes('TARGETING_MATCH')
     })
-    return { pool, unique, decision, trigger, link }
+    return { pool, unique, gifts, decision, trigger, link }
   }
 
   it('covers every store, queued records and later replays; later data belongs to a new person', async () => {
@@ -306,7 +317,7 @@ describe.skipIf(!services)('erasing a person', () => {
       { eventName: 'seen', userId: `${mark}-user`, properties: { referrer: `https://${mark}.example/` } },
     ])
     // A redeemed, a refused and an assigned coupon; an exposure; an email; a click.
-    const { pool, unique, decision, trigger, link } = await prepare()
+    const { pool, unique, gifts, decision, trigger, link } = await prepare()
     const redemption = () => ({
       code: pool.code,
       visitorId: laptop,
@@ -344,6 +355,24 @@ describe.skipIf(!services)('erasing a person', () => {
         },
       )
     expect((await redeemOnce()).status).toBe(200)
+    const paying = {
+      orderId: `${mark}-gift`,
+      visitorId: laptop,
+      userId: `${mark}-user`,
+      amount: 700,
+      currency: 'EUR',
+    }
+    const pay = () =>
+      call(
+        'POST',
+        '/api/v1/coupons/redeem',
+        { code: 'GIFT-1', ...paying },
+        { 'Idempotency-Key': `${mark} gift` },
+      )
+    const paid = await pay()
+    expect(paid.body).toMatchObject({ payment: { amount: 700, balance: 4_300, orderId: `${mark}-gift` } })
+    const ledger = async () => (await manage('GET', `coupon-pools/${gifts.id}/ledger`)).body
+    const ledgerBefore = await ledger()
     const assigned = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: laptop })
     expect(assigned.status).toBe(200)
     const held = await call('POST', '/api/v1/coupons/validate', {
@@ -430,6 +459,7 @@ describe.skipIf(!services)('erasing a person', () => {
       redemptions: [
         { orderId: redeemed.orderId, amount: 700, discountAmount: 140, items: [{ sku: `${mark}-sku` }] },
       ],
+      cardMovements: [{ kind: 'spent', orderId: `${mark}-gift` }],
       couponAssignments: [{ code: 'ALPHA1' }],
       couponHolds: [{ visitorId: phone, cart: { items: [{ sku: `${mark}-sku` }] } }],
       couponCounts: expect.arrayContaining([
@@ -526,6 +556,10 @@ describe.skipIf(!services)('erasing a person', () => {
     const anonymous = { profileId: null, userId: null, orderId: null, amount: 700, metadata: {} }
     expect(redemptions).toMatchObject([anonymous, anonymous])
     expect((await redeemOnce()).body.redemption).toMatchObject(anonymous)
+    // The ledger of gift cards keeps its sums, and a repeat pays nothing more.
+    expect(await ledger()).toEqual(ledgerBefore)
+    expect((await pay()).body.payment).toMatchObject({ amount: 700, orderId: null })
+    expect(await ledger()).toEqual(ledgerBefore)
     const { redemptions: repeated, items } = (await redeemList()).body as {
       redemptions: Json[]
       items?: Json[]

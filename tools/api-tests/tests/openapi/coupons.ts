@@ -101,12 +101,16 @@ const newCard = async (world: World, values: object = {}) => {
   return { id: coupon.id, poolId, code }
 }
 
-/** A gift card that has paid for an order. */
+/** The order and the other card of the examples in the document. */
+const ORDER = 'order-1001'
+const OTHER_CARD = 'GIFT-7K3M-PQXA'
+
+/** A gift card that has paid for an order, which is large enough for all cards of the tests. */
 const spentCard = async (world: World) => {
   const card = await newCard(world)
-  const orderId = randomUUID()
-  await world.call(redeemCoupon, { body: { code: card.code, orderId, amount: 1_000, currency: 'EUR' } })
-  return { ...card, orderId }
+  const order = { orderId: ORDER, amount: 1_000_000_000, currency: 'EUR' }
+  await world.call(redeemCoupon, { body: { code: card.code, ...order } })
+  return { ...card, orderId: ORDER }
 }
 
 const cardExamples: Example[] = [
@@ -144,10 +148,11 @@ const cardExamples: Example[] = [
   },
   {
     operation: transferGiftCard,
-    good: async (world) => ({
-      params: { id: (await newCard(world)).id },
-      body: { to: (await newCard(world)).code, key: randomUUID() },
-    }),
+    good: async (world) => {
+      const { id, poolId } = await newCard(world)
+      await world.call(importCoupons, { params: { id: poolId }, ...csv(OTHER_CARD) })
+      return { params: { id }, body: { to: OTHER_CARD, key: randomUUID() } }
+    },
     others: {
       404: async (world) => ({
         params: { id: (await newCard(world)).id },
