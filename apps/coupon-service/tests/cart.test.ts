@@ -121,7 +121,7 @@ describe.skipIf(!services)('carts', () => {
         coupons: [{ code: 'TEN-TH', valid: true, discountAmount: 399 }],
         payments: [],
         paymentAmount: 0,
-        amountDue: 3_591,
+        amountDue: 4_081,
       })
       expect(await stateOf()).toEqual(before)
     })

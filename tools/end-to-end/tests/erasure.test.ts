@@ -496,6 +496,7 @@ describe.skipIf(!services)('erasing a person', () => {
     })
     expect(await tablesWith(mark)).toEqual([
       'coupon.attempts',
+      'coupon.card_movements',
       'coupon.holds',
       'coupon.idempotency_keys',
       'coupon.redemptions',
