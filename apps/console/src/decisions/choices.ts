@@ -20,7 +20,9 @@ export const usePoolChoices = (): readonly Choice[] => {
           }),
         ),
       )
-      return pools.filter(({ kind }) => kind !== 'automatic').map(({ id, name }): Choice => [id, name])
+      return pools
+        .filter(({ kind }) => kind !== 'automatic' && kind !== 'balance')
+        .map(({ id, name }): Choice => [id, name])
     },
   })
   return data
