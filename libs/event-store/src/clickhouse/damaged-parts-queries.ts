@@ -1,19 +1,19 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 
-const TABLES = ['events', 'profiles']
-
 // The first and the last source are there, so no source is deleted yet. ClickHouse repairs replicated tables by itself.
 const FIND_REPAIRABLE = `
   SELECT whole.table AS name
   FROM system.parts AS whole
   JOIN system.parts AS source
     ON source.database = whole.database AND source.table = whole.table AND source.partition_id = whole.partition_id
-  WHERE whole.database = currentDatabase() AND whole.engine = 'ReplacingMergeTree' AND whole.active AND NOT source.active
+  WHERE whole.database = currentDatabase() AND NOT startsWith(whole.engine, 'Replicated') AND whole.active AND NOT source.active
     AND source.level < whole.level
     AND source.min_block_number >= whole.min_block_number AND source.max_block_number <= whole.max_block_number
     AND position({damage:String}, concat('/', whole.name, '/')) > 0
   GROUP BY whole.table, whole.name, whole.min_block_number, whole.max_block_number
   HAVING min(source.min_block_number) = whole.min_block_number AND max(source.max_block_number) = whole.max_block_number`
+const FIND_DETACHED = `
+  SELECT table AS name FROM system.detached_tables WHERE database = currentDatabase() AND NOT is_permanently`
 const DETACH = 'DETACH TABLE IF EXISTS {name:Identifier} SYNC'
 const ATTACH = 'ATTACH TABLE IF NOT EXISTS {name:Identifier}'
 
@@ -24,20 +24,29 @@ const ATTACH = 'ATTACH TABLE IF NOT EXISTS {name:Identifier}'
  * @returns whether a table was reloaded
  */
 export const reloadDamagedTables = async (client: ClickHouseClient, damage: string): Promise<boolean> => {
-  const found = await client.query({
-    query: FIND_REPAIRABLE,
-    query_params: { damage },
-    format: 'JSONEachRow',
-  })
-  const tables = await found.json<{ name: string }>()
-  for (const { name } of tables) {
+  const tables = await namesOf(client, FIND_REPAIRABLE, { damage })
+  for (const name of tables) {
     await client.command({ query: DETACH, query_params: { name } })
     await client.command({ query: ATTACH, query_params: { name } })
   }
   return tables.length > 0
 }
 
-/** Attaches tables that a process has detached and, because it ended, not attached again. */
-export const attachTables = async (client: ClickHouseClient): Promise<void> => {
-  for (const name of TABLES) await client.command({ query: ATTACH, query_params: { name } })
+/**
+ * Attaches the tables that a process has detached and, because it ended, not attached again.
+ * @returns whether there were any
+ */
+export const attachTables = async (client: ClickHouseClient): Promise<boolean> => {
+  const tables = await namesOf(client, FIND_DETACHED)
+  for (const name of tables) await client.command({ query: ATTACH, query_params: { name } })
+  return tables.length > 0
+}
+
+const namesOf = async (
+  client: ClickHouseClient,
+  query: string,
+  query_params: Record<string, unknown> = {},
+): Promise<string[]> => {
+  const found = await client.query({ query, query_params, format: 'JSONEachRow' })
+  return (await found.json<{ name: string }>()).map(({ name }) => name)
 }

@@ -33,8 +33,8 @@ export const readRows = async <T>(
     if (!(error instanceof ClickHouseError)) throw error
     switch (error.code) {
       case UNKNOWN_TABLE:
-        await attachTables(client).catch(() => Promise.reject(error))
-        return await read()
+        if (await attachTables(client)) return await read()
+        throw error
       case CORRUPTED_DATA:
       case CANNOT_READ_ALL_DATA:
         if (await reloadDamagedTables(client, error.message)) return await read()
