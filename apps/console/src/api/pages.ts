@@ -1,6 +1,6 @@
 import { type UseInfiniteQueryResult, useInfiniteQuery } from '@tanstack/react-query'
 
-type Page<T> = { data: T[]; nextCursor: string | null }
+export type Page<T> = { data: T[]; nextCursor: string | null }
 
 /** A list that is loaded page by page. */
 export type List<T> = Pick<

@@ -1,67 +1,57 @@
 import { useQuery } from '@tanstack/react-query'
 import { api, unwrap } from '../api/client.ts'
-import { readAll } from '../api/pages.ts'
+import { type Page, readAll } from '../api/pages.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool, MeteringSelector, Segment } from '../api/types.ts'
 import type { Choice } from '../ui/choose.tsx'
 
 const NONE: readonly Choice[] = []
 
-/** All coupon pools whose codes a variant can give. */
-export const usePoolChoices = (): readonly Choice[] => {
+type Query = { limit: number; cursor?: string }
+
+/** The choices among all rows of a list. */
+const useChoices = <Row>(
+  name: string,
+  readPage: (projectId: string, query: Query) => Promise<Page<Row>>,
+  choicesOf: (rows: readonly Row[]) => readonly Choice[],
+): readonly Choice[] => {
   const projectId = useProjectId()
   const { data = NONE } = useQuery({
-    queryKey: [projectId, 'pools-to-choose'],
-    queryFn: async () => {
-      const pools = await readAll<CouponPool>((cursor) =>
-        unwrap(
-          api.GET('/api/projects/{projectId}/coupon-pools', {
-            params: { path: { projectId }, query: { limit: 100, ...cursor } },
-          }),
-        ),
-      )
-      return pools
-        .filter(({ kind }) => kind !== 'automatic' && kind !== 'balance')
-        .map(({ id, name }): Choice => [id, name])
-    },
+    queryKey: [projectId, name],
+    queryFn: async () =>
+      choicesOf(await readAll<Row>((cursor) => readPage(projectId, { limit: 100, ...cursor }))),
   })
   return data
 }
+
+/** All coupon pools whose codes a variant can give. */
+export const usePoolChoices = (): readonly Choice[] =>
+  useChoices<CouponPool>(
+    'pools-to-choose',
+    (projectId, query) =>
+      unwrap(api.GET('/api/projects/{projectId}/coupon-pools', { params: { path: { projectId }, query } })),
+    (pools) =>
+      pools
+        .filter(({ kind }) => kind !== 'automatic' && kind !== 'balance')
+        .map(({ id, name }) => [id, name] as const),
+  )
 
 /** All metering selectors, by their event names. */
-export const useSelectorChoices = (): readonly Choice[] => {
-  const projectId = useProjectId()
-  const { data = NONE } = useQuery({
-    queryKey: [projectId, 'selectors-to-choose'],
-    queryFn: async () => {
-      const selectors = await readAll<MeteringSelector>((cursor) =>
-        unwrap(
-          api.GET('/api/projects/{projectId}/metering-selectors', {
-            params: { path: { projectId }, query: { limit: 100, ...cursor } },
-          }),
-        ),
-      )
-      return selectors.map(({ id, eventName }): Choice => [id, eventName])
-    },
-  })
-  return data
-}
+export const useSelectorChoices = (): readonly Choice[] =>
+  useChoices<MeteringSelector>(
+    'selectors-to-choose',
+    (projectId, query) =>
+      unwrap(
+        api.GET('/api/projects/{projectId}/metering-selectors', { params: { path: { projectId }, query } }),
+      ),
+    (selectors) => selectors.map(({ id, eventName }) => [id, eventName] as const),
+  )
 
 /** All segments, by their keys. */
-export const useSegmentChoices = (): readonly Choice[] => {
-  const projectId = useProjectId()
-  const { data = NONE } = useQuery({
-    queryKey: [projectId, 'segments-to-choose'],
-    queryFn: async () => {
-      const segments = await readAll<Segment>((cursor) =>
-        unwrap(
-          api.GET('/api/projects/{projectId}/segments', {
-            params: { path: { projectId }, query: { limit: 100, ...cursor } },
-          }),
-        ),
-      )
-      return segments.map(({ key, name }): Choice => [key, name])
-    },
-  })
-  return data
-}
+export const useSegmentChoices = (): readonly Choice[] =>
+  useChoices<Segment>(
+    'segments-to-choose',
+    (projectId, query) =>
+      unwrap(api.GET('/api/projects/{projectId}/segments', { params: { path: { projectId }, query } })),
+    (segments) => segments.map(({ key, name }) => [key, name] as const),
+  )
