@@ -1,4 +1,5 @@
 import type { AccountMailKind } from '@waymark/contracts/account-mail'
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** An email to a user about their account. `attempts` counts this one. */
@@ -12,7 +13,7 @@ const CLAIM = `
       WHEN 'reset_password' THEN interval '1 hour' WHEN 'verify_email' THEN interval '24 hours' END,
     mail_attempts = mail_attempts + 1, mail_due_at = now() + (mail_attempts + 1) * interval '5 minutes'
   WHERE id = (
-    SELECT id FROM email.account_mails WHERE mail_due_at <= now()
+    SELECT id FROM email.account_mails WHERE mail_due_at <= ${NOW}
     ORDER BY mail_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING id, kind, recipient, created_at AS "createdAt", mail_attempts AS attempts`
 const DONE = 'UPDATE email.account_mails SET mail_due_at = NULL WHERE id = $1 AND mail_attempts = $2'

@@ -1,5 +1,6 @@
 import type { EmailDeliveryStatus } from '@waymark/contracts/email'
 import type { Database } from '@waymark/database'
+import { NOW } from '@waymark/database'
 import { publishEmails, type ReportedEmail } from './publish-emails.ts'
 
 /** A delivery that this process may attempt until its lease ends. */
@@ -39,7 +40,7 @@ const CLAIM_LEASE_MS = 5 * 60_000
 
 const CLAIM = `
   WITH due AS (
-    SELECT id FROM email.deliveries WHERE next_attempt_at <= now() AND status = 'pending'
+    SELECT id FROM email.deliveries WHERE next_attempt_at <= ${NOW} AND status = 'pending'
     ORDER BY next_attempt_at LIMIT $1 FOR UPDATE SKIP LOCKED
   )
   UPDATE email.deliveries d SET attempt_token = gen_random_uuid(), next_attempt_at = now() + $2 * interval '1 ms'
@@ -68,15 +69,15 @@ const ERASED = 'SELECT FROM email.deliveries WHERE id = $1 AND recipient IS NULL
 const GIVE_UP_UNCONFIRMED = `
   UPDATE email.deliveries SET status = 'unconfirmed', attempts = attempts + 1, next_attempt_at = NULL, context = NULL,
     reason = 'the process ended before the answer of the mail server was noted'
-  WHERE next_attempt_at <= now() AND status = 'sending'`
+  WHERE next_attempt_at <= ${NOW} AND status = 'sending'`
 
 // Of deliveries and of emails to users. Each is the first entry of an index.
 const OLDEST_DUE = `
   SELECT coalesce(extract(epoch FROM now() - least(
     (SELECT next_attempt_at FROM email.deliveries
-     WHERE next_attempt_at <= now() AND status = 'pending' ORDER BY next_attempt_at LIMIT 1),
+     WHERE next_attempt_at <= ${NOW} AND status = 'pending' ORDER BY next_attempt_at LIMIT 1),
     (SELECT mail_due_at FROM email.account_mails
-     WHERE mail_due_at <= now() ORDER BY mail_due_at LIMIT 1))), 0)::float8 AS seconds`
+     WHERE mail_due_at <= ${NOW} ORDER BY mail_due_at LIMIT 1))), 0)::float8 AS seconds`
 
 /**
  * The queue of deliveries. A claim is a lease of some minutes. If a process crashes before `begin`, another one claims the

@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 export const HOUR_MS = 3_600_000
@@ -12,7 +13,7 @@ const COUNT = `
 const PUT_OFF = `
   WITH due AS (
     SELECT id, next_attempt_at FROM email.deliveries
-    WHERE project_id = $1 AND status = 'pending' AND next_attempt_at <= now()
+    WHERE project_id = $1 AND status = 'pending' AND next_attempt_at <= ${NOW}
     ORDER BY next_attempt_at LIMIT ${CHUNK} FOR UPDATE SKIP LOCKED
   ), spread AS (
     SELECT id, $2::timestamptz + floor(($5 + row_number() OVER (ORDER BY next_attempt_at, id) - 1) / $3::numeric)

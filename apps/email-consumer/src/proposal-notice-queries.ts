@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** An email about a proposal. `attempts` counts this one. */
@@ -24,7 +25,7 @@ const CLAIM = `
   JOIN decision.decisions d ON d.id = p.decision_id
   JOIN core.projects j ON j.id = p.project_id
   WHERE p.id = n.proposal_id AND n.id = (
-    SELECT id FROM decision.proposal_notices WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
+    SELECT id FROM decision.proposal_notices WHERE due_at <= ${NOW} ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
   )
   RETURNING n.id, n.proposal_id AS "proposalId", n.kind, n.recipient, n.actor, n.comment, n.attempts,
     p.project_id AS "projectId", d.key AS "decisionKey", j.name AS project`

@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** How long the link that verifies a sender is valid. */
@@ -11,7 +12,7 @@ const CLAIM = `
   UPDATE email.senders SET token_hash = $1, token_expires_at = now() + ${VERIFICATION_HOURS} * interval '1 hour',
     mail_attempts = mail_attempts + 1, mail_due_at = now() + (mail_attempts + 1) * interval '5 minutes'
   WHERE id = (
-    SELECT id FROM email.senders WHERE mail_due_at <= now() AND verified_at IS NULL
+    SELECT id FROM email.senders WHERE mail_due_at <= ${NOW} AND verified_at IS NULL
     ORDER BY mail_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING id, sender, recipient, mail_attempts AS attempts`
 const DONE = `

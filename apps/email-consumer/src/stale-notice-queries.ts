@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** An email about stale decisions. `attempts` counts this one. */
@@ -17,7 +18,7 @@ export type StaleNotice = {
 // A claim lasts five minutes, longer with each attempt.
 const CLAIM = `
   UPDATE decision.stale_notices n SET attempts = attempts + 1, due_at = now() + (attempts + 1) * interval '5 minutes'
-  WHERE id = (SELECT id FROM decision.stale_notices WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+  WHERE id = (SELECT id FROM decision.stale_notices WHERE due_at <= ${NOW} ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING id, project_id AS "projectId", recipient, decisions, total, attempts,
     (SELECT name FROM core.projects p WHERE p.id = n.project_id) AS project`
 const DONE = 'DELETE FROM decision.stale_notices WHERE id = $1 AND attempts = $2'

@@ -1,4 +1,5 @@
 import type { RuleStop } from '@waymark/contracts/decision-definition'
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** An email that a guard stopped a decision. `attempts` counts this one. */
@@ -16,7 +17,7 @@ export type StopNotice = {
 // A claim lasts five minutes, longer with each attempt.
 const CLAIM = `
   UPDATE decision.stop_notices n SET attempts = attempts + 1, due_at = now() + (attempts + 1) * interval '5 minutes'
-  WHERE id = (SELECT id FROM decision.stop_notices WHERE due_at <= now() ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+  WHERE id = (SELECT id FROM decision.stop_notices WHERE due_at <= ${NOW} ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING id, project_id AS "projectId", recipient, evidence, attempts,
     (SELECT key FROM decision.decisions d WHERE d.id = n.decision_id) AS "decisionKey",
     (SELECT name FROM core.projects p WHERE p.id = n.project_id) AS project`

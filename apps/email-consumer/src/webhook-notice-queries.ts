@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** An email about a webhook that was paused. `attempts` counts this one. */
@@ -15,7 +16,7 @@ const CLAIM = `
   UPDATE webhook.webhooks w SET notice_attempts = notice_attempts + 1,
     notice_due_at = now() + (notice_attempts + 1) * interval '5 minutes'
   WHERE id = (
-    SELECT id FROM webhook.webhooks WHERE notice_due_at <= now() AND notice_recipient IS NOT NULL
+    SELECT id FROM webhook.webhooks WHERE notice_due_at <= ${NOW} AND notice_recipient IS NOT NULL
     ORDER BY notice_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
   RETURNING id, url, paused_reason AS reason, notice_attempts AS attempts, notice_recipient AS recipient,
     (SELECT name FROM core.projects p WHERE p.id = w.project_id) AS project`

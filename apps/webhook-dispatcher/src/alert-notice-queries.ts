@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { AlertMessage } from '@waymark/domain/alert'
 import type { Pool } from 'pg'
 
@@ -8,7 +9,7 @@ export type SlackNotice = { id: string; url: string; message: AlertMessage; atte
 const CLAIM = `
   UPDATE core.alert_notices SET attempts = attempts + 1, due_at = now() + (attempts + 1) * interval '2 minutes'
   WHERE id = (
-    SELECT id FROM core.alert_notices WHERE channel = 'slack' AND due_at <= now()
+    SELECT id FROM core.alert_notices WHERE channel = 'slack' AND due_at <= ${NOW}
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
   )
   RETURNING id, recipient AS url, message, attempts`

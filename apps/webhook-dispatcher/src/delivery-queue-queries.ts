@@ -1,4 +1,5 @@
 import type { Database } from '@waymark/database'
+import { NOW } from '@waymark/database'
 
 /** A delivery that this process may attempt until its lease ends. */
 export type ClaimedDelivery = {
@@ -53,8 +54,8 @@ const WEBHOOKS = 100
 /** Due deliveries of a webhook that are examined for people whose deliveries are in flight. */
 const EXAMINED = 200
 
-const IS_READY = `(w.retry_after IS NULL OR w.retry_after <= now())`
-const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_until <= now()) AND ${IS_READY})`
+const IS_READY = `(w.retry_after IS NULL OR w.retry_after <= ${NOW})`
+const IS_OPEN = `(w.status = 'active' AND (w.blocked_until IS NULL OR w.blocked_until <= ${NOW}) AND ${IS_READY})`
 
 // The lock serializes the claims of a webhook. The next statement sees what the previous holder has claimed. EXISTS could be
 // answered by a hash of all waiting deliveries, which takes a tenth of a second for 100,000.
@@ -71,17 +72,17 @@ const LOCK_WEBHOOKS = `
   ) AS of_project ON of_project.project_id = w.project_id
   WHERE coalesce(busy.deliveries, 0) < $3 AND coalesce(of_project.deliveries, 0) < $4 AND (
     (${IS_OPEN} AND (
-      SELECT min(d.next_attempt_at) FROM webhook.deliveries d WHERE d.webhook_id = w.id AND d.status = 'pending') <= now())
+      SELECT min(d.next_attempt_at) FROM webhook.deliveries d WHERE d.webhook_id = w.id AND d.status = 'pending') <= ${NOW})
     OR (
       SELECT min(d.next_attempt_at) FROM webhook.deliveries d
-      WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.test) <= now())
+      WHERE d.webhook_id = w.id AND d.status = 'pending' AND d.test) <= ${NOW})
   ORDER BY random() LIMIT ${WEBHOOKS}
   FOR NO KEY UPDATE OF w SKIP LOCKED`
 
 // Those whose lease has ended go back to their place in the queue, before later deliveries to the same person.
 const RESTORE = `
-  UPDATE webhook.deliveries SET attempt_token = NULL, next_attempt_at = least(queued_at, date_trunc('milliseconds', now()))
-  WHERE webhook_id = ANY($1::uuid[]) AND attempt_token IS NOT NULL AND next_attempt_at <= now()`
+  UPDATE webhook.deliveries SET attempt_token = NULL, next_attempt_at = least(queued_at, now())
+  WHERE webhook_id = ANY($1::uuid[]) AND attempt_token IS NOT NULL AND next_attempt_at <= ${NOW}`
 
 // Materialized and as an array, because a plan for few rows may otherwise pick again for each row, or read all rows.
 const CLAIM = `
@@ -90,20 +91,20 @@ const CLAIM = `
     CROSS JOIN LATERAL (
       SELECT d.id FROM (
         SELECT id, webhook_id, ordering_key, next_attempt_at FROM webhook.deliveries
-        WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() AND w.open
+        WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= ${NOW} AND w.open
         ORDER BY next_attempt_at, id LIMIT ${EXAMINED}
       ) AS d
       WHERE NOT EXISTS (
         SELECT FROM webhook.deliveries other
         WHERE other.webhook_id = d.webhook_id AND other.ordering_key = d.ordering_key
-          AND other.attempt_token IS NOT NULL AND other.next_attempt_at > now())
+          AND other.attempt_token IS NOT NULL AND other.next_attempt_at > ${NOW})
       ORDER BY d.next_attempt_at, d.id LIMIT w.free
     ) AS due
     UNION ALL
     SELECT tests.id FROM unnest($1::uuid[], $2::int[], $3::boolean[]) AS w (id, free, open)
     CROSS JOIN LATERAL (
       SELECT id FROM webhook.deliveries
-      WHERE webhook_id = w.id AND status = 'pending' AND test AND next_attempt_at <= now() AND NOT w.open
+      WHERE webhook_id = w.id AND status = 'pending' AND test AND next_attempt_at <= ${NOW} AND NOT w.open
       ORDER BY next_attempt_at LIMIT w.free
     ) AS tests
   )
@@ -117,7 +118,7 @@ const BLOCK = `
   UPDATE webhook.webhooks SET blocked_until = now() + $2 * interval '1 ms' WHERE id = ANY($1::uuid[])`
 
 // The last attempt of a delivery is up to an hour earlier, and there may be no other delivery.
-const HAS_FAILED = `(w.failing_since <= now() - $12 * interval '1 ms'
+const HAS_FAILED = `(w.failing_since <= ${NOW} - $12 * interval '1 ms'
   OR $3 = 'failed' AND w.failing_since <= settled.queued_at + interval '1 hour')`
 const PAUSES = `(w.status = 'active' AND NOT $11 AND ($10 OR ${HAS_FAILED}))`
 const SETTLE = `
@@ -137,7 +138,7 @@ const SETTLE = `
     retry_after = CASE WHEN $15::float8 > 0 THEN greatest(w.retry_after, now() + $15 * interval '1 ms') ELSE w.retry_after END,
     status = CASE WHEN ${PAUSES} THEN 'paused' ELSE w.status END,
     paused_reason = CASE WHEN ${PAUSES} THEN CASE WHEN $10 THEN 'gone' ELSE 'failing' END ELSE w.paused_reason END,
-    notice_due_at = CASE WHEN ${PAUSES} THEN date_trunc('milliseconds', now()) ELSE w.notice_due_at END,
+    notice_due_at = CASE WHEN ${PAUSES} THEN now() ELSE w.notice_due_at END,
     notice_recipient = CASE WHEN ${PAUSES} THEN NULL ELSE w.notice_recipient END,
     notice_attempts = CASE WHEN ${PAUSES} THEN 0 ELSE w.notice_attempts END,
     version = w.version + CASE WHEN ${PAUSES} THEN 1 ELSE 0 END
@@ -152,7 +153,7 @@ const IS_CURRENT = `
   WHERE d.id = $1 AND d.attempt_token = $2`
 
 const RELEASE = `
-  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = least(d.queued_at, date_trunc('milliseconds', now()))
+  UPDATE webhook.deliveries d SET attempt_token = NULL, next_attempt_at = least(d.queued_at, now())
   FROM unnest($1::uuid[], $2::uuid[]) AS given (id, token)
   WHERE d.id = given.id AND d.attempt_token = given.token`
 
@@ -162,7 +163,7 @@ const OLDEST_DUE = `
   JOIN core.projects p ON p.id = w.project_id AND p.archived_at IS NULL
   CROSS JOIN LATERAL (
     SELECT next_attempt_at FROM webhook.deliveries
-    WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= now() ORDER BY next_attempt_at LIMIT 1) AS due
+    WHERE webhook_id = w.id AND status = 'pending' AND next_attempt_at <= ${NOW} ORDER BY next_attempt_at LIMIT 1) AS due
   WHERE w.status = 'active' AND w.failures = 0 AND ${IS_READY}`
 
 // As above: a second choice would lock and delete more than a portion.

@@ -1,5 +1,6 @@
 import { MAX_REPLAYED_DELIVERIES } from '@waymark/contracts/webhook'
 import type { Database } from '@waymark/database'
+import { NOW } from '@waymark/database'
 
 /** Deliveries that are examined at once, and may wait before more are queued. */
 const PORTION = 1_000
@@ -11,7 +12,7 @@ type Running = { webhookId: string }
 const LOCK_REPLAY = `
   SELECT r.webhook_id AS "webhookId" FROM webhook.replays r
   JOIN webhook.webhooks w ON w.id = r.webhook_id AND w.status = 'active'
-  WHERE r.state = 'running' AND r.portion_at <= now() AND $1 > (
+  WHERE r.state = 'running' AND r.portion_at <= ${NOW} AND $1 > (
     SELECT count(*) FROM (
       SELECT FROM webhook.deliveries WHERE webhook_id = r.webhook_id AND status = 'pending'
       ORDER BY next_attempt_at LIMIT $1) AS waiting)
@@ -29,7 +30,7 @@ const QUEUE_PORTION = `
       WHERE webhook_id = $1 AND (created_at, id) > (r.reached_time, r.reached_id) AND created_at < r.to_time
       ORDER BY created_at, id LIMIT r.portion) AS d
   ), queued AS (
-    UPDATE webhook.deliveries d SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = date_trunc('milliseconds', now()),
+    UPDATE webhook.deliveries d SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(),
       attempt_token = NULL, response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL,
       delivered_at = NULL
     FROM replay r

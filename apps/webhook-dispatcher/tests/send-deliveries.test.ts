@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
+import { NOW } from '@waymark/database'
 import { eventually, extent, services } from '@waymark/testing'
 import { Webhook } from 'standardwebhooks'
 import { v7 as uuidv7 } from 'uuid'
@@ -311,8 +312,8 @@ describe.skipIf(!services)('sending to webhooks', () => {
   /** In how many ms the only delivery is retried at the earliest, and the endpoint called again. */
   const waits = async (id: string) => {
     const { rows } = await harness.db.pool.query(
-      `SELECT extract(epoch FROM d.next_attempt_at - now())::float8 * 1000 AS retry,
-         extract(epoch FROM w.retry_after - now())::float8 * 1000 AS endpoint
+      `SELECT extract(epoch FROM d.next_attempt_at - ${NOW})::float8 * 1000 AS retry,
+         extract(epoch FROM w.retry_after - ${NOW})::float8 * 1000 AS endpoint
        FROM webhook.deliveries d JOIN webhook.webhooks w ON w.id = d.webhook_id WHERE w.id = $1`,
       [id],
     )

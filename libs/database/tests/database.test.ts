@@ -5,6 +5,7 @@ import { createTestDatabase, eventually, services, type TestDatabase } from '@wa
 import type { PoolClient } from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Database, openDatabase } from '../src/database.ts'
+import { NOW } from '../src/now.ts'
 import { isDataError, isTransient } from '../src/sql-errors.ts'
 
 const INSERT = 'INSERT INTO core.tenants (id, name) VALUES ($1, $2)'
@@ -52,6 +53,16 @@ describe.skipIf(!services)('the database', () => {
   }
 
   const cut = (pid: number | undefined) => other.pool.query('SELECT pg_terminate_backend($1)', [pid])
+
+  it('has what was dated to the present behind it at once', async () => {
+    for (let n = 0; n < 20; n++) {
+      const { rows } = await db.pool.query(
+        `INSERT INTO core.tenants (id, name) VALUES ($1, 'a') RETURNING created_at <= ${NOW} AS "isPast"`,
+        [randomUUID()],
+      )
+      expect(rows).toEqual([{ isPast: true }])
+    }
+  })
 
   it('stores the same times by Prisma as by SQL, whatever the time zone of the server is', async () => {
     const name = new URL(database.url).pathname.slice(1)

@@ -241,17 +241,6 @@ describe.skipIf(!services)('decisions in the database', () => {
       expect(await countOf(visitorId, name)).toBe(3)
     })
 
-    it('never dates an event that is counted from now on into the future', async () => {
-      const names = Array.from({ length: 20 }, () => `now-${randomUUID()}`)
-      for (const name of names) {
-        const { rows } = await db.pool.query(
-          `INSERT INTO decision.counted_events (project_id, event) VALUES ($1, $2) RETURNING since <= now() AS "isPast"`,
-          [projectId, name],
-        )
-        expect(rows).toEqual([{ isPast: true }])
-      }
-    })
-
     it('waits until all processes count', async () => {
       const name = `waiting-${randomUUID()}`
       await count(name)

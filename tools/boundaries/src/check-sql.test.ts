@@ -83,4 +83,17 @@ describe('SQL', () => {
   ])('is not found in %s', async (_, source) => {
     expect(await violationsOf('apps/gateway/src/users.ts', source)).toEqual([])
   })
+
+  it('is refused when it compares what is due with a present that is not rounded', async () => {
+    const due = 'const DUE = `SELECT id FROM jobs\nWHERE due_at <= now()`\n'
+    expect(await violationsOf('apps/gateway/src/job-queries.ts', due)).toEqual([
+      {
+        rule: 'what-is-due-is-rounded',
+        from: 'apps/gateway/src/job-queries.ts:2',
+        to: 'WHERE due_at <= now()`',
+      },
+    ])
+    const rounded = due.replace('now()', `\${NOW}`)
+    expect(await violationsOf('apps/gateway/src/job-queries.ts', rounded)).toEqual([])
+  })
 })

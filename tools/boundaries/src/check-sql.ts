@@ -20,24 +20,35 @@ const SQL =
   /\b(SELECT|INSERT INTO|DELETE FROM|TRUNCATE|WHERE|ORDER BY|GROUP BY|ON CONFLICT|FOR (NO KEY )?UPDATE)\s|\bUPDATE\s+[\w."]+\s+(AS\s+)?(\w+\s+)?SET\s|\b(CREATE|ALTER|DROP)\s+(UNIQUE\s+)?(TABLE|INDEX|SCHEMA|DATABASE|ROLE|VIEW|TYPE)\s/
 const PRISMA_SQL = /(\$(query|execute)Raw|\bPrisma\.sql)$/
 
-/** Finds SQL outside of the files that are named `*-queries.ts`. */
+// A column of milliseconds rounds the present into the future, where it is not due yet.
+const UNROUNDED = /<= now\(\)/
+const QUERIES = /^(apps|libs)\/[^/]+\/src\/.*-queries\.ts$/
+
+/**
+ * Finds SQL outside of the files that are named `*-queries.ts`, and in these what compares a time that is due with a present
+ * that is not rounded (`NOW` of `@waymark/database` is).
+ */
 export const checkSql = async (rootDir: string): Promise<Violation[]> => {
-  const files = await Array.fromAsync(glob(SOURCES, { cwd: rootDir }))
-  const checked = files
-    .map((file) => file.split(path.sep).join('/'))
+  const found = await Array.fromAsync(glob(SOURCES, { cwd: rootDir }))
+  const files = found.map((file) => file.split(path.sep).join('/')).sort()
+  const read = (file: string) => readFile(path.join(rootDir, file), 'utf8')
+  const misplaced = files
     .filter((file) => !ALLOWED.some((allowed) => allowed.test(file)))
-    .sort()
-  const found = await Promise.all(
-    checked.map(async (file) =>
-      sqlIn(file, await readFile(path.join(rootDir, file), 'utf8')).map(({ line, text }) => ({
-        rule: 'sql-is-in-queries-files',
-        from: `${file}:${line}`,
-        to: text,
-      })),
-    ),
-  )
-  return found.flat()
+    .map(async (file) => violations('sql-is-in-queries-files', file, sqlIn(file, await read(file))))
+  const unrounded = files
+    .filter((file) => QUERIES.test(file))
+    .map(async (file) => violations('what-is-due-is-rounded', file, unroundedIn(await read(file))))
+  return (await Promise.all([...misplaced, ...unrounded])).flat()
 }
+
+const violations = (rule: string, file: string, found: FoundSql[]): Violation[] =>
+  found.map(({ line, text }) => ({ rule, from: `${file}:${line}`, to: text }))
+
+const unroundedIn = (source: string): FoundSql[] =>
+  source
+    .split('\n')
+    .map((text, index) => ({ line: index + 1, text: text.trim() }))
+    .filter(({ text }) => UNROUNDED.test(text))
 
 type FoundSql = { line: number; text: string }
 

@@ -13,7 +13,7 @@ export const queueAccountMail = async (
 ): Promise<void> => {
   await tx.$executeRaw`
     INSERT INTO email.account_mails (id, kind, recipient, user_id, mail_due_at)
-    SELECT ${uuidv7()}::uuid, ${kind}, ${email}, ${id}::uuid, date_trunc('milliseconds', now())
+    SELECT ${uuidv7()}::uuid, ${kind}, ${email}, ${id}::uuid, now()
     WHERE (SELECT count(*) FROM email.account_mails
       WHERE user_id = ${id}::uuid AND kind = ${kind} AND created_at > now() - interval '1 hour') < ${MAILS_PER_KIND_AND_HOUR}`
 }
@@ -33,7 +33,7 @@ const RECENT_RESETS = `
   SELECT count(*) FROM email.account_mails r
   WHERE r.user_id = u.id AND r.kind = 'reset_password' AND r.created_at > now() - interval '1 hour'`
 const RESOLVE = `
-  UPDATE email.account_mails m SET user_id = requested.user_id, mail_due_at = date_trunc('milliseconds', now())
+  UPDATE email.account_mails m SET user_id = requested.user_id, mail_due_at = now()
   FROM (
     SELECT w.id, u.id AS user_id,
       row_number() OVER (PARTITION BY u.id ORDER BY w.created_at, w.id) + (${RECENT_RESETS}) AS nth

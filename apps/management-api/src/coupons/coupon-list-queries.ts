@@ -3,6 +3,7 @@ import { CouponView } from '@waymark/contracts/http/coupon-views'
 import type { CouponQuery, Revocation } from '@waymark/contracts/http/coupons'
 import { pick } from '@waymark/contracts/http/pick'
 import type { Database, Prisma } from '@waymark/database'
+import { NOW } from '@waymark/database'
 import { displayCode, normalizeCode, normalizeCodePrefix } from '@waymark/domain/coupon'
 import type { Pool } from 'pg'
 import { decodeCursor, encodeCursor, unusableCursor } from '../http/page.ts'
@@ -28,7 +29,7 @@ type CouponPage = { data: ReturnType<typeof viewCoupon>[]; nextCursor: string | 
 const COLUMNS = `
   c.id, c.pool_id AS "poolId", c.code, c.display, c.status, c.assigned_profile_id AS "assignedProfileId",
   c.assigned_at AS "assignedAt", c.redeemed_at AS "redeemedAt", c.revoked_at AS "revokedAt", c.created_at AS "createdAt",
-  CASE WHEN c.held_until > now() THEN c.held_until END AS "heldUntil",
+  CASE WHEN c.held_until > ${NOW} THEN c.held_until END AS "heldUntil",
   CASE WHEN p.kind = 'balance' THEN json_build_object('currency', p.card_currency, 'amount',
     coalesce((SELECT balance FROM coupon.card_balances WHERE coupon_id = c.id), 0)) END AS balance, p.prefix`
 

@@ -1,4 +1,5 @@
 import type { Database } from '@waymark/database'
+import { NOW } from '@waymark/database'
 
 type Pool = Database['pool']
 
@@ -16,9 +17,9 @@ const ADDRESS_NOTICES = `
   WHERE w.id = found.id AND w.notice_recipient IS NULL`
 
 const REDELIVER = `
-  UPDATE webhook.deliveries SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = date_trunc('milliseconds', now()),
+  UPDATE webhook.deliveries SET status = 'pending', attempts = 0, queued_at = now(), next_attempt_at = now(),
   attempt_token = NULL,  response_status = NULL, response_body = NULL, error = NULL, duration_ms = NULL, delivered_at = NULL
-  WHERE id = $1 AND webhook_id = $2 AND (attempt_token IS NULL OR next_attempt_at <= now())`
+  WHERE id = $1 AND webhook_id = $2 AND (attempt_token IS NULL OR next_attempt_at <= ${NOW})`
 // Deliveries that are created later would be sent twice. Every id is greater than the first one here. The replay begins
 // after a moment in which it can be canceled.
 const START_REPLAY = `

@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import {
   type ClaimedFile,
@@ -48,7 +49,7 @@ type ErasureRow = {
 }
 
 // A file that is begun once the events are purged does not have them. Those from before are all known by then.
-const isDue = (erasure: string): string => `${erasure}.due_at <= now()
+const isDue = (erasure: string): string => `${erasure}.due_at <= ${NOW}
     AND NOT EXISTS (SELECT FROM ingest.erasure_jobs WHERE erasure_jobs.id = ${erasure}.id)`
 const TAKE = `
   WITH next AS (
@@ -82,9 +83,8 @@ export const takeArchiveErasures = async (
 const SET_CHECKED = `
   UPDATE ingest.archive_erasures SET checked_until = $2, due_at = now() + make_interval(secs => $3)
   WHERE id = ANY($1::uuid[])`
-// Rounded down, because the column would round `now()` up to a time that has not come yet.
 const SET_DUE = `
-  UPDATE ingest.archive_erasures SET due_at = date_trunc('milliseconds', now()) + make_interval(secs => $2)
+  UPDATE ingest.archive_erasures SET due_at = now() + make_interval(secs => $2)
   WHERE id = ANY($1::uuid[])`
 
 /** Records that a file does not have the people, and keeps the erasures for `seconds`. */
@@ -147,7 +147,7 @@ export const findFileToCheck = async (
 const CLAIM = `
   UPDATE ingest.archive_files SET lease_until = now() + make_interval(secs => $2),
     attempt = attempt + CASE WHEN manifest_pending THEN 0 ELSE 1 END
-  WHERE id = $1 AND finished_at IS NOT NULL AND lease_until <= now()
+  WHERE id = $1 AND finished_at IS NOT NULL AND lease_until <= ${NOW}
   RETURNING ${FILE_COLUMNS}`
 
 /** Claims a finished file to be rewritten; undefined when another process has it. */
@@ -184,7 +184,7 @@ export const finishRewrite = async (
   await pool.query(
     events === 0
       ? 'DELETE FROM ingest.archive_files WHERE id = $1 AND attempt = $2'
-      : `UPDATE ingest.archive_files SET manifest_pending = false, lease_until = date_trunc('milliseconds', now())
+      : `UPDATE ingest.archive_files SET manifest_pending = false, lease_until = now()
          WHERE id = $1 AND attempt = $2`,
     [id, attempt],
   )

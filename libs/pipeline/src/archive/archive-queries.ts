@@ -1,5 +1,5 @@
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
-import { bulkColumns, type Database } from '@waymark/database'
+import { bulkColumns, type Database, NOW } from '@waymark/database'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import type { EventQueries, PlacedEvent } from '@waymark/event-store'
 import type { ClientBase, Pool } from 'pg'
@@ -95,7 +95,7 @@ const RESUME = `
   UPDATE ingest.archive_files SET lease_until = now() + make_interval(secs => $1),
     attempt = attempt + CASE WHEN name IS NULL THEN 1 ELSE 0 END
   WHERE id = (
-    SELECT id FROM ingest.archive_files WHERE finished_at IS NULL AND lease_until <= now() AND (failures > 0) = $2
+    SELECT id FROM ingest.archive_files WHERE finished_at IS NULL AND lease_until <= ${NOW} AND (failures > 0) = $2
     ORDER BY lease_until LIMIT 1 FOR UPDATE SKIP LOCKED
   )
   RETURNING ${FILE_COLUMNS}`
@@ -209,7 +209,7 @@ export const setWritten = async (
 
 // Its lease ends, so that an erasure does not wait.
 const FINISH = `
-  UPDATE ingest.archive_files SET finished_at = now(), lease_until = date_trunc('milliseconds', now()) WHERE id = $1`
+  UPDATE ingest.archive_files SET finished_at = now(), lease_until = now() WHERE id = $1`
 
 /** Records that the manifest is written, which ends the work on the events of the file. */
 export const finishFile = (db: Database, { id }: ClaimedFile): Promise<void> =>
@@ -232,11 +232,11 @@ export const dropEmptyFile = (db: Database, { id, attempt }: ClaimedFile): Promi
 
 // Rounded down, because the column would round `now()` up to a time that has not come yet.
 const RELEASE = `
-  UPDATE ingest.archive_files SET lease_until = date_trunc('milliseconds', now()) WHERE id = $1 AND attempt = $2`
+  UPDATE ingest.archive_files SET lease_until = now() WHERE id = $1 AND attempt = $2`
 
 const POSTPONE = `
   UPDATE ingest.archive_files SET failures = failures + 1,
-    lease_until = date_trunc('milliseconds', now()) + make_interval(secs => least(${MAX_RETRY_SECONDS}, ${RETRY_SECONDS} * 2 ^ least(failures, 10)))
+    lease_until = now() + make_interval(secs => least(${MAX_RETRY_SECONDS}, ${RETRY_SECONDS} * 2 ^ least(failures, 10)))
   WHERE id = $1 AND attempt = $2`
 
 /** Lets any process continue with a file later: after 30 s, then twice as long after each failure, up to 10 minutes. */
@@ -263,7 +263,7 @@ const FORGET = `
 const FORGET_ABANDONED = `
   DELETE FROM ingest.archive_queue WHERE file_id IN (
     SELECT files.id FROM ingest.archive_files files JOIN core.projects ON projects.id = files.project_id
-    WHERE files.finished_at IS NULL AND files.lease_until <= now()
+    WHERE files.finished_at IS NULL AND files.lease_until <= ${NOW}
       AND (projects.settings->>'archiveEvents')::boolean IS NOT TRUE
   )`
 

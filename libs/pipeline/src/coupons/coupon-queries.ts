@@ -1,6 +1,6 @@
 import type { CouponStatus, PoolKind, PoolStatus } from '@waymark/contracts/coupon'
 import type { Discount } from '@waymark/contracts/http/coupon-views'
-import { bulkColumns, type Database } from '@waymark/database'
+import { bulkColumns, type Database, NOW } from '@waymark/database'
 import type { ClientBase, Pool } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
 
@@ -74,7 +74,7 @@ const ASSIGN = `
     SELECT id FROM ingest.profiles WHERE id = $2 FOR KEY SHARE
   ), picked AS (
     SELECT id FROM coupon.coupons WHERE pool_id = $1 AND status = 'available' AND EXISTS (SELECT FROM known)
-      AND (held_until IS NULL OR held_until <= now())
+      AND (held_until IS NULL OR held_until <= ${NOW})
     ORDER BY id NULLS FIRST LIMIT 1 FOR UPDATE SKIP LOCKED
   ), claimed AS (
     INSERT INTO coupon.assignments (pool_id, profile_id, coupon_id) SELECT $1, $2, id FROM picked

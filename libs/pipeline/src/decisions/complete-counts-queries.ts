@@ -1,4 +1,4 @@
-import { bulkColumns, type Database } from '@waymark/database'
+import { bulkColumns, type Database, NOW } from '@waymark/database'
 import { MAX_COUNT_DAYS } from '@waymark/domain/decision'
 import type { EventQueries, PersonCount } from '@waymark/event-store'
 
@@ -29,7 +29,7 @@ const CLAIM = `
       WHERE project_id IN (SELECT project_id FROM decision.counted_events WHERE ${IS_WAITING})
       GROUP BY project_id
     ) AS project USING (project_id)
-    WHERE (${IS_WAITING}) AND coalesce(waiting.due_at, waiting.since + make_interval(secs => $1)) <= now()
+    WHERE (${IS_WAITING}) AND coalesce(waiting.due_at, waiting.since + make_interval(secs => $1)) <= ${NOW}
     ORDER BY waiting.passes, project.last_turn NULLS FIRST, coalesce(waiting.due_at, waiting.since)
     LIMIT 1 FOR NO KEY UPDATE OF waiting SKIP LOCKED
   ) AS due
@@ -38,7 +38,7 @@ const CLAIM = `
     claimed.counted_person AS person`
 
 const RELEASE = `
-  UPDATE decision.counted_events SET due_at = date_trunc('milliseconds', now()), counted_person = $4
+  UPDATE decision.counted_events SET due_at = now(), counted_person = $4
   WHERE project_id = $1 AND event = $2 AND since = $3`
 const COMPLETE = `
   UPDATE decision.counted_events SET counted_person = NULL, completed_at = coalesce(completed_at, now()), passes = passes + 1,

@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** A project whose ids are forgotten after `days`, and the key up to which it is done. */
@@ -8,9 +9,9 @@ const TAKE = `
   INSERT INTO ingest.id_removals AS known (project_id, due_at, after_key)
   SELECT projects.id, now() + make_interval(secs => $1), '00000000-0000-0000-0000-000000000000'
   FROM core.projects LEFT JOIN ingest.id_removals runs ON runs.project_id = projects.id
-  WHERE projects.settings ? 'deduplicationDays' AND (runs.due_at IS NULL OR runs.due_at <= now())
+  WHERE projects.settings ? 'deduplicationDays' AND (runs.due_at IS NULL OR runs.due_at <= ${NOW})
   ORDER BY runs.due_at NULLS FIRST, projects.id LIMIT 1
-  ON CONFLICT (project_id) DO UPDATE SET due_at = excluded.due_at WHERE known.due_at <= now()
+  ON CONFLICT (project_id) DO UPDATE SET due_at = excluded.due_at WHERE known.due_at <= ${NOW}
   RETURNING known.project_id AS "projectId", known.after_key AS after, (
     SELECT (settings->>'deduplicationDays')::int FROM core.projects WHERE projects.id = known.project_id
   ) AS days`
@@ -53,7 +54,7 @@ export const forgetIds = async (
 
 const SET_REMOVAL = `
   UPDATE ingest.id_removals SET after_key = coalesce($2::uuid, '00000000-0000-0000-0000-000000000000'),
-    due_at = date_trunc('milliseconds', now()) + make_interval(secs => $3)
+    due_at = now() + make_interval(secs => $3)
   WHERE project_id = $1`
 
 /** Records how far a removal has come, `null` for from the beginning, and when it is due next. */

@@ -1,3 +1,4 @@
+import { NOW } from '@waymark/database'
 import type { Pool } from 'pg'
 
 /** A project whose events are removed after `days`. */
@@ -9,7 +10,7 @@ const DUE = `
   SELECT projects.id AS project_id, (projects.settings->>'retentionDays')::int AS days
   FROM core.projects LEFT JOIN ingest.retention_runs runs ON runs.project_id = projects.id
   WHERE projects.settings ? 'retentionDays'
-    AND (runs.due_at IS NULL OR runs.due_at <= now() OR runs.days <> (projects.settings->>'retentionDays')::int)
+    AND (runs.due_at IS NULL OR runs.due_at <= ${NOW} OR runs.days <> (projects.settings->>'retentionDays')::int)
   ORDER BY runs.due_at NULLS FIRST, projects.id LIMIT 100`
 
 // A row that another process has taken in the meantime is not due any more.
@@ -17,7 +18,7 @@ const TAKE = `
   INSERT INTO ingest.retention_runs AS known (project_id, days, due_at)
   VALUES ($1, $2, now() + make_interval(secs => $3))
   ON CONFLICT (project_id) DO UPDATE SET days = excluded.days, due_at = excluded.due_at
-  WHERE known.due_at <= now() OR known.days <> excluded.days`
+  WHERE known.due_at <= ${NOW} OR known.days <> excluded.days`
 // Not once the setting has changed, which another process may have noticed first.
 const RENEW = `
   UPDATE ingest.retention_runs runs SET due_at = now() + make_interval(secs => $3)
