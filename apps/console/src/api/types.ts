@@ -20,6 +20,9 @@ export type LinkCampaign = Page<'/api/projects/{projectId}/link-campaigns'>['cam
 export type LinkDomain = Item<'/api/projects/{projectId}/link-domains'>
 export type CouponPool = Item<'/api/projects/{projectId}/coupon-pools'>
 export type Coupon = Item<'/api/projects/{projectId}/coupons'>
+/** A coupon of a pool of gift cards. */
+export type GiftCard = Coupon & { balance: NonNullable<Coupon['balance']> }
+export type CardMovement = Item<'/api/projects/{projectId}/gift-cards/movements'>
 export type Redemption = Item<'/api/projects/{projectId}/redemptions'>
 export type Decision = Item<'/api/projects/{projectId}/decisions'>
 export type DecisionVersion = Item<'/api/projects/{projectId}/decisions/{key}/history'>

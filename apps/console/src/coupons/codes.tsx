@@ -10,20 +10,34 @@ import { ConfirmButton } from '../ui/dialog.tsx'
 import { FilterInput } from '../ui/filter-input.tsx'
 import { Select } from '../ui/form.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
+import { formatMoney } from '../ui/money.ts'
 import { EmptyState } from '../ui/states.tsx'
-import { DataTable } from '../ui/table.tsx'
+import { type Column, DataTable, rowLinkClass } from '../ui/table.tsx'
+import { useRevoke } from './gift-card.tsx'
 
 const STATUSES = ['available', 'assigned', 'redeemed', 'revoked'] as const
+/** Gift cards are assigned to nobody, and stay available when they hold nothing. */
+const CARD_STATUSES = ['available', 'revoked'] as const
 /** Those that can be revoked. */
 const USABLE = ['available', 'assigned'] as const
 
-/** The codes of a pool. `growing`: more are being generated. */
-export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean }) => {
+/** The codes of a pool. `growing`: more are being generated. With `onOpenCard`, they are gift cards. */
+export const Codes = ({
+  poolId,
+  growing,
+  onOpenCard,
+}: {
+  poolId: string
+  growing: boolean
+  onOpenCard?: (id: string) => void
+}) => {
+  const isCards = onOpenCard !== undefined
+  const statuses = isCards ? CARD_STATUSES : STATUSES
   const projectId = useProjectId()
   const mayEdit = useMay('editor')
   const [search, setSearch] = useUrlState<'q' | 'status'>()
   const { q = '' } = search
-  const status = STATUSES.find((one) => one === search.status)
+  const status = statuses.find((one) => one === search.status)
   const usable = USABLE.find((one) => one === status)
   const list = useList<Coupon>([projectId, 'coupons', poolId, q, status, growing], (cursor) =>
     unwrap(
@@ -35,16 +49,8 @@ export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean })
       }),
     ),
   )
-  const revoke = useChange(
-    (id: string) =>
-      unwrap(
-        api.PATCH('/api/projects/{projectId}/coupons/{id}', {
-          params: { path: { projectId, id } },
-          body: { status: 'revoked' },
-        }),
-      ),
-    { done: 'Code revoked', quiet: true },
-  )
+  const title = isCards ? 'Gift cards' : 'Codes'
+  const revoke = useRevoke('Code revoked', projectId)
   const revokeAll = useChange(
     () =>
       unwrap(
@@ -53,16 +59,18 @@ export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean })
           body: { poolId, ...(usable && { status: usable }), ...(q && { q }) },
         }),
       ),
-    { done: ({ revoked }) => `Codes revoked: ${formatNumber(revoked)}`, quiet: true },
+    { done: ({ revoked }) => `${title} revoked: ${formatNumber(revoked)}`, quiet: true },
   )
   const revocable = mayEdit && list.rows.length > 0 && (status === undefined || usable !== undefined)
   const which = [
-    `Every ${usable ? `code that is ${usable}` : 'available and every assigned code'} of this pool`,
+    isCards
+      ? 'Every available gift card of this pool'
+      : `Every ${usable ? `code that is ${usable}` : 'available and every assigned code'} of this pool`,
     ...(q ? [`that begins with ${q}`] : []),
   ].join(' ')
   return (
     <Card
-      title="Codes"
+      title={title}
       actions={
         revocable && (
           <ConfirmButton
@@ -91,39 +99,41 @@ export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean })
           hideLabel
           value={status ?? ''}
           onChange={(event) => setSearch({ status: event.target.value })}
-          options={[['', 'All'], ...STATUSES.map((one) => [one, one] as const)]}
+          options={[['', 'All'], ...statuses.map((one) => [one, one] as const)]}
         />
       </search>
       <DataTable
-        label="Codes"
+        label={title}
         list={list}
         keyOf={({ id }) => id}
+        {...(onOpenCard && { onOpen: ({ id }: Coupon) => onOpenCard(id) })}
         columns={[
           {
             title: 'Code',
-            cell: ({ code }) => <code className="block min-w-28 font-mono">{code}</code>,
+            cell: ({ id, code }) =>
+              onOpenCard ? (
+                <button
+                  type="button"
+                  className={`min-w-28 text-left font-mono ${rowLinkClass}`}
+                  onClick={() => onOpenCard(id)}
+                >
+                  {code}
+                </button>
+              ) : (
+                <code className="block min-w-28 font-mono">{code}</code>
+              ),
             sort: ({ code }) => code,
           },
           statusColumn,
-          {
-            title: 'Assigned',
-            wide: true,
-            cell: ({ assignedAt }) => <Time at={assignedAt} />,
-            sort: ({ assignedAt }) => assignedAt,
-          },
-          {
-            title: 'Redeemed',
-            wide: true,
-            cell: ({ redeemedAt }) => <Time at={redeemedAt} />,
-            sort: ({ redeemedAt }) => redeemedAt,
-          },
+          ...(isCards ? [balanceColumn] : usageColumns),
           {
             title: 'Held until',
             wide: true,
             cell: ({ heldUntil }) => <Time at={heldUntil} />,
             sort: ({ heldUntil }) => heldUntil,
           },
-          ...(mayEdit
+          // A card is revoked in its sheet.
+          ...(mayEdit && !isCards
             ? [
                 {
                   title: 'Actions',
@@ -144,8 +154,36 @@ export const Codes = ({ poolId, growing }: { poolId: string; growing: boolean })
               ]
             : []),
         ]}
-        empty={<EmptyState icon="coupons" title={q || status ? 'No code fits' : 'No codes yet'} />}
+        empty={
+          <EmptyState
+            icon="coupons"
+            title={q || status ? 'No code fits' : isCards ? 'No gift cards yet' : 'No codes yet'}
+          />
+        }
       />
     </Card>
   )
 }
+
+const balanceColumn: Column<Coupon> = {
+  title: 'Balance',
+  align: 'right',
+  cell: ({ balance }) => balance && formatMoney(balance.amount, balance.currency),
+  sort: ({ balance }) => balance?.amount ?? null,
+}
+
+/** When a code was assigned and redeemed. */
+const usageColumns: readonly Column<Coupon>[] = [
+  {
+    title: 'Assigned',
+    wide: true,
+    cell: ({ assignedAt }) => <Time at={assignedAt} />,
+    sort: ({ assignedAt }) => assignedAt,
+  },
+  {
+    title: 'Redeemed',
+    wide: true,
+    cell: ({ redeemedAt }) => <Time at={redeemedAt} />,
+    sort: ({ redeemedAt }) => redeemedAt,
+  },
+]

@@ -10,6 +10,7 @@ import { Card, PageHeader } from '../ui/card.tsx'
 import { statusColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
+import { formatMoney } from '../ui/money.ts'
 import { PageTabs } from '../ui/page-tabs.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
@@ -18,6 +19,10 @@ import { PoolForm } from './pool-form.tsx'
 import { Redemptions } from './redemptions.tsx'
 
 const KIND_NAMES = { unique: 'unique codes', automatic: 'automatic, without codes', balance: 'gift cards' }
+
+/** What a pool grants, or what each of its gift cards holds. */
+const termsOf = ({ kind, discount, amount, currency }: CouponPool): string =>
+  kind === 'balance' ? formatMoney(amount ?? 0, currency ?? '') : formatDiscount(discount)
 
 const Header = ({ action }: { action?: React.ReactNode }) => (
   <>
@@ -86,7 +91,7 @@ export const Coupons = () => {
               ),
             },
             statusColumn,
-            { title: 'Discount', wide: true, cell: ({ discount }) => formatDiscount(discount) },
+            { title: 'Discount', wide: true, cell: termsOf },
             {
               title: 'Codes',
               align: 'right',
@@ -97,7 +102,7 @@ export const Coupons = () => {
             {
               title: 'Redeemed',
               align: 'right',
-              cell: ({ redeemed }) => formatNumber(redeemed),
+              cell: ({ kind, redeemed }) => (kind === 'balance' ? '–' : formatNumber(redeemed)),
               sort: ({ redeemed }) => redeemed,
             },
             {

@@ -8,8 +8,8 @@ import { ColumnsRead } from '../ui/columns-read.tsx'
 import { CsvFileInput, TextArea } from '../ui/form.tsx'
 import { Notice } from '../ui/states.tsx'
 
-/** Imports codes into a pool. */
-export const ImportCodes = ({ poolId }: { poolId: string }) => {
+/** Imports codes into a pool, or gift cards with their balances. */
+export const ImportCodes = ({ poolId, isCards = false }: { poolId: string; isCards?: boolean }) => {
   const projectId = useProjectId()
   const [text, setText] = useState('')
   const { data: reader } = useQuery({
@@ -38,7 +38,7 @@ export const ImportCodes = ({ poolId }: { poolId: string }) => {
         rows={8}
         value={text}
         onChange={(event) => setText(event.target.value)}
-        hint="One code a line, or a table with a header that names the column of the codes."
+        hint={`One code a line, or a table with a header that names the column of the codes.${isCards ? ' A column “balance” says what each card holds, such as 25.00. Without it, each holds the amount of the pool.' : ''}`}
       />
       <CsvFileInput label="Or a file" onText={setText} />
       {read && 'problem' in read && <Notice tone="danger">The text {read.problem}.</Notice>}

@@ -4,13 +4,15 @@ import { api, unwrap } from '../api/client.ts'
 import { useProjectId } from '../api/session.ts'
 import type { CouponPool } from '../api/types.ts'
 import { editedTime, Form, Input, LOCAL_TIME_HINT, Select, toLocalInput } from '../ui/form.tsx'
-import { minorUnitsOf, stepOf } from '../ui/money.ts'
+import { enteredAmount, minorUnitsOf, stepOf } from '../ui/money.ts'
 import { SIMPLE_DISCOUNTS } from './discount.ts'
+import { MAX_CARD_BALANCE } from './move-money.tsx'
 
 const KINDS = [
   ['unique', 'A code of their own for each person'],
   ['shared', 'One code for everyone'],
   ['automatic', 'No code: it applies by itself'],
+  ['balance', 'Gift cards: codes that hold money'],
 ] as const
 
 /** Creates a pool, or changes the name, times and limits of one. */
@@ -27,6 +29,8 @@ export const PoolForm = ({
   const [kind, setKind] = useState<CouponPool['kind']>(pool?.kind ?? 'unique')
   const [type, setType] = useState('percent')
   const [currency, setCurrency] = useState('EUR')
+  const isCards = kind === 'balance'
+  const isGenerated = kind === 'unique' || isCards
   const discountOf = (value = '') => ({
     type,
     ...(type === 'percent' && { value: Number(value) }),
@@ -41,8 +45,10 @@ export const PoolForm = ({
         name: values.name ?? '',
         startsAt: editedTime(values.startsAt, pool?.startsAt),
         expiresAt: editedTime(values.expiresAt, pool?.expiresAt),
-        perProfileLimit: values.perProfileLimit ? Number(values.perProfileLimit) : null,
-        maxRedemptions: values.maxRedemptions ? Number(values.maxRedemptions) : null,
+        ...(!isCards && {
+          perProfileLimit: values.perProfileLimit ? Number(values.perProfileLimit) : null,
+          maxRedemptions: values.maxRedemptions ? Number(values.maxRedemptions) : null,
+        }),
       }
       if (pool)
         return unwrap(
@@ -57,10 +63,12 @@ export const PoolForm = ({
           body: {
             ...terms,
             kind,
-            discount: discountOf(values.value),
-            ...(kind === 'unique' && { size: Number(values.size) }),
+            ...(isCards
+              ? { amount: minorUnitsOf(values.amount, currency) ?? 0, currency }
+              : { discount: discountOf(values.value) }),
+            ...(isGenerated && { size: Number(values.size) }),
             ...(kind === 'shared' && { code: values.code ?? '' }),
-            ...(kind === 'unique' && values.prefix && { prefix: values.prefix }),
+            ...(isGenerated && values.prefix && { prefix: values.prefix }),
           },
         }),
       ) as Promise<CouponPool>
@@ -72,7 +80,10 @@ export const PoolForm = ({
       submit={pool ? 'Save' : 'Create pool'}
       busy={save.isPending}
       error={save.error}
-      names={['name', 'size', 'code', 'prefix', 'startsAt', 'expiresAt', 'perProfileLimit', 'maxRedemptions']}
+      names={[
+        ...['name', 'size', 'code', 'prefix', 'startsAt', 'expiresAt', 'perProfileLimit', 'maxRedemptions'],
+        ...(isCards ? ['amount', 'currency'] : []),
+      ]}
       onCancel={onCancel}
       onSubmit={(values) => save.mutate(values)}
     >
@@ -94,7 +105,7 @@ export const PoolForm = ({
       )}
       {!pool && (
         <div className="grid gap-4 sm:grid-cols-2">
-          {kind === 'unique' && (
+          {isGenerated && (
             <>
               <Input
                 label="How many"
@@ -105,7 +116,7 @@ export const PoolForm = ({
                 required
                 defaultValue={1000}
               />
-              <Input label="Prefix" name="prefix" maxLength={20} placeholder="AUTUMN" />
+              <Input label="Prefix" name="prefix" maxLength={20} placeholder={isCards ? 'GIFT' : 'AUTUMN'} />
             </>
           )}
           {kind === 'shared' && (
@@ -118,13 +129,15 @@ export const PoolForm = ({
               className="sm:col-span-2"
             />
           )}
-          <Select
-            label="Discount"
-            value={type}
-            onChange={(event) => setType(event.target.value)}
-            options={SIMPLE_DISCOUNTS}
-          />
-          {type === 'percent' && (
+          {!isCards && (
+            <Select
+              label="Discount"
+              value={type}
+              onChange={(event) => setType(event.target.value)}
+              options={SIMPLE_DISCOUNTS}
+            />
+          )}
+          {!isCards && type === 'percent' && (
             <Input
               label="Percent"
               name="value"
@@ -136,26 +149,38 @@ export const PoolForm = ({
               defaultValue={10}
             />
           )}
-          {type === 'amount' && (
-            <>
-              <Input
-                label="Amount"
-                name="value"
-                type="number"
-                min={0}
-                step={stepOf(currency)}
-                required
-                defaultValue={5}
-              />
-              <Input
-                label="Currency"
-                name="currency"
-                required
-                pattern="[A-Za-z]{3}"
-                value={currency}
-                onChange={(event) => setCurrency(event.target.value.toUpperCase())}
-              />
-            </>
+          {isCards && (
+            <Input
+              label="Amount of each card"
+              name="amount"
+              type="number"
+              min={stepOf(currency)}
+              max={enteredAmount(MAX_CARD_BALANCE, currency)}
+              step={stepOf(currency)}
+              required
+              defaultValue={50}
+            />
+          )}
+          {!isCards && type === 'amount' && (
+            <Input
+              label="Amount"
+              name="value"
+              type="number"
+              min={0}
+              step={stepOf(currency)}
+              required
+              defaultValue={5}
+            />
+          )}
+          {(isCards || type === 'amount') && (
+            <Input
+              label="Currency"
+              name="currency"
+              required
+              pattern="[A-Za-z]{3}"
+              value={currency}
+              onChange={(event) => setCurrency(event.target.value.toUpperCase())}
+            />
           )}
         </div>
       )}
@@ -174,20 +199,24 @@ export const PoolForm = ({
           hint={LOCAL_TIME_HINT}
           defaultValue={toLocalInput(pool?.expiresAt)}
         />
-        <Input
-          label="Limit per person"
-          name="perProfileLimit"
-          type="number"
-          min={1}
-          defaultValue={pool?.perProfileLimit ?? ''}
-        />
-        <Input
-          label="Redemptions at most"
-          name="maxRedemptions"
-          type="number"
-          min={1}
-          defaultValue={pool?.maxRedemptions ?? ''}
-        />
+        {!isCards && (
+          <>
+            <Input
+              label="Limit per person"
+              name="perProfileLimit"
+              type="number"
+              min={1}
+              defaultValue={pool?.perProfileLimit ?? ''}
+            />
+            <Input
+              label="Redemptions at most"
+              name="maxRedemptions"
+              type="number"
+              min={1}
+              defaultValue={pool?.maxRedemptions ?? ''}
+            />
+          </>
+        )}
       </div>
     </Form>
   )

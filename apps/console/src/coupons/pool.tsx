@@ -12,12 +12,16 @@ import { ConfirmButton, Modal } from '../ui/dialog.tsx'
 import { Form, Input } from '../ui/form.tsx'
 import { formatNumber, formatPercent, Time } from '../ui/format.tsx'
 import { Icon } from '../ui/icon.tsx'
+import { formatMoney } from '../ui/money.ts'
 import { PageWithoutData } from '../ui/page-without-data.tsx'
 import { Notice } from '../ui/states.tsx'
 import { AssignCode } from './assign-code.tsx'
+import { PoolMovements } from './card-movements.tsx'
 import { Codes } from './codes.tsx'
 import { formatDiscount } from './discount.ts'
+import { GiftCardSheet, useOpenCard } from './gift-card.tsx'
 import { ImportCodes } from './import-codes.tsx'
+import { PoolAccounts } from './pool-accounts.tsx'
 import { PoolForm } from './pool-form.tsx'
 import { PoolTerms } from './pool-terms.tsx'
 import { Redemptions } from './redemptions.tsx'
@@ -28,6 +32,7 @@ export const Pool = () => {
   const { id } = useParams({ strict: false }) as { id: string }
   const params = { path: { projectId, id } }
   const [dialog, openDialog, close] = useUrlDialog<'edit' | 'assign' | 'top-up' | 'import'>('editor')
+  const [card, openCard, closeCard] = useOpenCard()
   const pool = useQuery({
     queryKey: [projectId, 'pool', id],
     queryFn: () => unwrap(api.GET('/api/projects/{projectId}/coupon-pools/{id}', { params })),
@@ -61,6 +66,8 @@ export const Pool = () => {
     redeemed,
     held,
     discount,
+    amount,
+    currency,
     startsAt,
     expiresAt,
     perProfileLimit,
@@ -68,6 +75,8 @@ export const Pool = () => {
   } = pool.data
   const isUnique = kind === 'unique'
   const isAutomatic = kind === 'automatic'
+  const isCards = kind === 'balance'
+  const growing = generated < size
   return (
     <>
       <PageHeader
@@ -89,15 +98,17 @@ export const Pool = () => {
               <For atLeast="editor">
                 <Button onClick={() => openDialog('edit')}>Edit</Button>
                 {isUnique && (
+                  <Button icon="user" onClick={() => openDialog('assign')}>
+                    Assign
+                  </Button>
+                )}
+                {(isUnique || isCards) && (
                   <>
-                    <Button icon="user" onClick={() => openDialog('assign')}>
-                      Assign
-                    </Button>
                     <Button icon="upload" onClick={() => openDialog('import')}>
                       Import
                     </Button>
                     <Button icon="plus" onClick={() => openDialog('top-up')}>
-                      Top up
+                      {isCards ? 'Add cards' : 'Top up'}
                     </Button>
                   </>
                 )}
@@ -123,7 +134,7 @@ export const Pool = () => {
       )}
       <div className="grid gap-4 lg:grid-cols-3">
         <Card title="Pool" padded className="self-start">
-          {generated < size && (
+          {growing && (
             <div className="mb-4 flex flex-col gap-1">
               <span id="progress" className="text-muted">
                 {formatNumber(generated)} of {formatNumber(size)} codes generated
@@ -148,26 +159,50 @@ export const Pool = () => {
                     ] as const,
                   ]
                 : []),
-              ['Discount', formatDiscount(discount)],
-              ['Codes', isAutomatic ? 'none: it applies by itself' : formatNumber(generated)],
-              [
-                'Redeemed',
-                `${formatNumber(redeemed)}${generated > 0 && isUnique ? ` (${formatPercent(redeemed / generated)})` : ''}`,
-              ],
+              ...(isCards
+                ? ([
+                    ['Each new card', formatMoney(amount ?? 0, currency ?? '')],
+                    ['Gift cards', formatNumber(generated)],
+                  ] as const)
+                : ([
+                    ['Discount', formatDiscount(discount)],
+                    ['Codes', isAutomatic ? 'none: it applies by itself' : formatNumber(generated)],
+                    [
+                      'Redeemed',
+                      `${formatNumber(redeemed)}${generated > 0 && isUnique ? ` (${formatPercent(redeemed / generated)})` : ''}`,
+                    ],
+                  ] as const)),
               ['Held by carts', formatNumber(held)],
               ['Starts', <Time key="s" at={startsAt} />],
               ['Expires', <Time key="e" at={expiresAt} />],
-              ['Per person', perProfileLimit === null ? 'no limit' : formatNumber(perProfileLimit)],
-              ['At most', maxRedemptions === null ? 'no limit' : formatNumber(maxRedemptions)],
+              ...(isCards
+                ? []
+                : ([
+                    ['Per person', perProfileLimit === null ? 'no limit' : formatNumber(perProfileLimit)],
+                    ['At most', maxRedemptions === null ? 'no limit' : formatNumber(maxRedemptions)],
+                  ] as const)),
             ]}
           />
         </Card>
         <div className="flex min-w-0 flex-col gap-4 lg:col-span-2">
-          <PoolTerms pool={pool.data} />
-          <Card title="Redemptions">
-            <Redemptions poolId={id} />
-          </Card>
-          {isUnique && <Codes poolId={id} growing={generated < size} />}
+          {isCards ? (
+            <>
+              <PoolAccounts poolId={id} growing={growing} />
+              <Codes poolId={id} growing={growing} onOpenCard={openCard} />
+              <Card title="Movements">
+                <PoolMovements poolId={id} growing={growing} onOpen={openCard} />
+              </Card>
+              <GiftCardSheet id={card} onClose={closeCard} />
+            </>
+          ) : (
+            <>
+              <PoolTerms pool={pool.data} />
+              <Card title="Redemptions">
+                <Redemptions poolId={id} />
+              </Card>
+              {isUnique && <Codes poolId={id} growing={growing} />}
+            </>
+          )}
         </div>
       </div>
       <Modal open={dialog === 'edit'} onClose={close} title={`Edit ${name}`}>
@@ -176,7 +211,7 @@ export const Pool = () => {
       <Modal open={dialog === 'assign'} onClose={close} title="Assign a code">
         <AssignCode poolId={id} />
       </Modal>
-      <Modal open={dialog === 'top-up'} onClose={close} title="Top up">
+      <Modal open={dialog === 'top-up'} onClose={close} title={isCards ? 'Add cards' : 'Top up'}>
         <Form
           submit="Generate"
           busy={topUp.isPending}
@@ -185,7 +220,7 @@ export const Pool = () => {
           onSubmit={({ count }) => topUp.mutate(Number(count))}
         >
           <Input
-            label="How many more codes"
+            label={isCards ? 'How many more cards' : 'How many more codes'}
             name="count"
             type="number"
             min={1}
@@ -194,8 +229,12 @@ export const Pool = () => {
           />
         </Form>
       </Modal>
-      <Modal open={dialog === 'import'} onClose={close} title="Import codes">
-        <ImportCodes poolId={id} />
+      <Modal
+        open={dialog === 'import'}
+        onClose={close}
+        title={isCards ? 'Import gift cards' : 'Import codes'}
+      >
+        <ImportCodes poolId={id} isCards={isCards} />
       </Modal>
     </>
   )
