@@ -8,6 +8,7 @@ import { addDoctorCommand } from './commands/doctor.ts'
 import { addErasureCommands } from './commands/erasures.ts'
 import { addEventCommands } from './commands/events.ts'
 import { addFlagCommands } from './commands/flags.ts'
+import { addGiftCardCommands } from './commands/gift-cards.ts'
 import { addImportCommands } from './commands/import.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLinkCommands } from './commands/links.ts'
@@ -83,6 +84,7 @@ const COMMANDS: readonly AddCommands[] = [
   addLinkCommands,
   addAnnotateCommand,
   addCouponCommands,
+  addGiftCardCommands,
   addKeyCommands,
   addDoctorCommand,
   addConfigurationCommands,

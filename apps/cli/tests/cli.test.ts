@@ -285,6 +285,46 @@ it('imports coupons into a pool by its name, and reports what is wrong', async (
   expect(await run(['coupons', 'import', 'Unknown', 'codes.csv'])).toMatchObject({ code: 4 })
 })
 
+it('shows gift cards, and tops up, refunds and transfers them', async () => {
+  await post('coupon-pools', { name: 'Gifts', kind: 'balance', amount: 5_000, currency: 'EUR' })
+  await writeFile(path.join(folder, 'gifts.csv'), 'code,balance\nGIFT-1,50.00\nGIFT-2,0.50\nGIFT-10,1\n')
+  expect(await json(['coupons', 'import', 'Gifts', 'gifts.csv'])).toMatchObject({ imported: 3 })
+  const order = { code: 'GIFT-1', orderId: 'order-1', currency: 'EUR', amount: 2_005 }
+  const paid = await waymark.request('/api/v1/coupons/redeem', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify(order),
+  })
+  expect(paid.status).toBe(200)
+
+  const holding = (amount: number) => ({ balance: { amount, currency: 'EUR' } })
+  expect(await json(['gift-cards', 'show', 'gift 1'])).toMatchObject({ code: 'GIFT-1', ...holding(2_995) })
+  const topUp = ['gift-cards', 'top-up', 'GIFT-1', '10.5', '--key', 'cli-1', '--reason', 'Sorry']
+  expect(await json(topUp)).toMatchObject(holding(4_045))
+  expect(await run(topUp)).toMatchObject({ code: 0, out: 'GIFT-1 holds 40.45 EUR\n' })
+  expect(await json(['gift-cards', 'refund', 'GIFT-1', 'order-1', '--amount', '20'])).toMatchObject(
+    holding(6_045),
+  )
+  expect(await json(['gift-cards', 'refund', 'GIFT-1', 'order-1'])).toMatchObject(holding(6_050))
+  expect(await json(['gift-cards', 'transfer', 'GIFT-1', 'GIFT-2', '--amount', '0.50'])).toMatchObject(
+    holding(6_000),
+  )
+  expect(await json(['gift-cards', 'transfer', 'GIFT-1', 'GIFT-2'])).toMatchObject(holding(0))
+  expect((await run(['gift-cards', 'movements', '--card', 'GIFT-1', '--csv'])).out).toContain(',refunded,')
+  expect((await run(['gift-cards', 'movements', '--order', 'order-1'])).out).toMatch(/spent +-20\.05 +EUR/)
+  const ledger = await run(['gift-cards', 'ledger', 'Gifts', '--csv'])
+  expect(ledger.out).toContain('balance,62.00,EUR\r\n')
+})
+
+it.each([
+  [['show', 'GIFT-3'], 4, 'There is no coupon GIFT-3'],
+  [['show', 'AAAA-BBBB-CCCC'], 2, 'AAAA-BBBB-CCCC is no gift card'],
+  [['top-up', 'GIFT-2', '1.005'], 2, '1.005 is no amount of EUR'],
+  [['transfer', 'GIFT-1', 'GIFT-2', '--amount', '0.01'], 5, 'holds 0'],
+])('ends gift-cards %j with %d', async (args, code, err) => {
+  expect(await run(['gift-cards', ...args])).toMatchObject({ code, err: expect.stringContaining(err) })
+})
+
 describe('keys', () => {
   it('of servers get a limit by default', async () => {
     expect(await json(['keys', 'create', 'Server'])).toMatchObject({ kind: 'sec', requestsPerMinute: 6_000 })
@@ -338,6 +378,7 @@ it('completes commands', async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { code, out } = await run(['completion', shell])
     expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('list get refs on off') })
+    expect(out).toContain('show movements ledger top-up refund transfer')
   }
 })
 

@@ -1,6 +1,7 @@
+import { decimalOf } from '@waymark/contracts/amount-text'
 import type { ApiKeyKind } from '@waymark/contracts/api-key'
 import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
-import { decimalOf, type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
+import { type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
 import type { CorePlatform } from '@waymark/service-kit'

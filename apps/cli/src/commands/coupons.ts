@@ -23,7 +23,7 @@ const importCodes = async (context: Context, pool: string, file: string): Promis
   const csv = file === '-' ? await io.readStdin() : await readBytes(path.resolve(io.cwd, file))
   const client = await context.client()
   const projectId = await context.projectId()
-  const id = UUID.test(pool) ? pool : await findPool(client, projectId, pool)
+  const id = await findPool(client, projectId, pool)
   const result = await client.post('/api/projects/{projectId}/coupon-pools/{id}/import', {
     params: { path: { projectId, id } },
     body: csv as string,
@@ -44,7 +44,9 @@ const readBytes = (file: string): Promise<Buffer> =>
     throw new CliError(`Cannot read ${file}: ${error.message}`)
   })
 
-const findPool = async (client: Client, projectId: string, name: string): Promise<string> => {
+/** The id of a pool that is named by its id or name. @throws CliError when there is none, or several */
+export const findPool = async (client: Client, projectId: string, name: string): Promise<string> => {
+  if (UUID.test(name)) return name
   const params = { path: { projectId } }
   const pools = await Array.fromAsync(client.list('/api/projects/{projectId}/coupon-pools', { params }))
   const [first, second] = pools.filter((one) => one.name === name && one.archivedAt === null)

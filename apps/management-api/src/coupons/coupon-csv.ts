@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { amountOfDecimal, decimalOf } from '@waymark/contracts/amount-text'
 import { AppError } from '@waymark/contracts/app-error'
 import { MAX_CARD_BALANCE } from '@waymark/contracts/coupon'
 import {
@@ -8,7 +9,7 @@ import {
   MAX_REPORTED_LINES,
 } from '@waymark/contracts/http/coupon-pools'
 import type { Database } from '@waymark/database'
-import { amountOfDecimal, chosenCode, decimalOf, displayCode } from '@waymark/domain/coupon'
+import { chosenCode, displayCode } from '@waymark/domain/coupon'
 import { COUPON_COLUMNS, GIFT_CARD_COLUMNS } from '@waymark/domain/table'
 import { csvField, withBom } from '@waymark/event-files'
 import { insertCoupons, issueCards } from '@waymark/pipeline'

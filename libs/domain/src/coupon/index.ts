@@ -1,4 +1,3 @@
-export { amountOfDecimal, decimalOf } from './amount-text.ts'
 export { amountDue, inOrderOfPayment, type PayingCard, payWith } from './card-payment.ts'
 export { type CouponOutcome, discountCart } from './cart-discount.ts'
 export {

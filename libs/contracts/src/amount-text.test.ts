@@ -20,6 +20,15 @@ describe('amounts as decimals', () => {
     expect(amountOfDecimal(text, currency)).toBe(amount)
   })
 
+  it.each([
+    [-5, 'EUR', '-0.05'],
+    [-2_500, 'EUR', '-25.00'],
+    [-25, 'JPY', '-25'],
+    [0, 'EUR', '0.00'],
+  ])('%d %s', (amount, currency, text) => {
+    expect(decimalOf(amount, currency)).toBe(text)
+  })
+
   it('are exact in both directions', () => {
     const amount = fc.integer({ min: 0, max: 10 ** 11 })
     fc.assert(
