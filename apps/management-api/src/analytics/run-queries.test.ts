@@ -25,6 +25,15 @@ describe('a query', () => {
     expect(await run(about('a'), async () => 'next')).toBe('next')
   })
 
+  it('waits for the others of its project', async () => {
+    const run = createRunQuery(store)
+    const { promise, resolve } = Promise.withResolvers<string>()
+    const first = Array.from({ length: MAX_QUERIES_PER_PROJECT }, () => run(about('a'), () => promise))
+    const next = run(about('a'), async () => 'next')
+    resolve('done')
+    expect(await Promise.all([...first, next])).toEqual([...first.map(() => 'done'), 'next'])
+  })
+
   it('of a visitor of a shared link takes no place of those of the project', async () => {
     const run = createRunQuery(store)
     const { promise, resolve } = Promise.withResolvers<string>()

@@ -24,6 +24,8 @@ const MAX_SHARED_QUERIES_PER_TENANT = 4
 const MAX_SHARED_QUERIES_PER_PROJECT = 2
 /** Queries of alerts, which run one after another. */
 const MAX_ALERT_QUERIES = 1
+/** How long a query waits for others of its project and tenant, in ms: refused at once, a client would ask without pause. */
+const MAX_WAIT_MS = 1_000
 /** Retry time of a query that was refused, in s. */
 const BUSY_RETRY_S = 1
 const LATE_RETRY_S = 10
@@ -96,7 +98,8 @@ export const createRunQuery = (
   })
 
   return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs, lane = 'own' }, answer) => {
-    const end = queue.acquireNow(ownerOfProject(projectId), { lane })
+    const signal = disconnectSignal(request)
+    const end = await queue.acquire(ownerOfProject(projectId), { lane, maxWaitMs: MAX_WAIT_MS, signal })
     const run = (queries: EventQueries, stop: AbortSignal) => {
       const queryStore: QueryStore = async (query) => {
         stop.throwIfAborted()
