@@ -184,6 +184,11 @@ describe('waymark import events', () => {
   type Stored = { eventName: string; timestamp: string; userId: string | null; properties: object }
   const storedOf = async (eventName: string) =>
     (await project<{ data: Stored[] }>(`events?eventName=${encodeURIComponent(eventName)}`)).data
+  /** Waits for one event of each name. Those of different people are stored in any order. */
+  const untilStored = async (...eventNames: string[]): Promise<void> => {
+    for (const eventName of eventNames)
+      await eventually(`${eventName} is stored`, async () => (await storedOf(eventName)).length === 1)
+  }
 
   it('stores the history of Mixpanel once', async () => {
     const args = ['import', 'events', '--from', 'mixpanel', file('mixpanel.jsonl'), '--json']
@@ -200,7 +205,7 @@ describe('waymark import events', () => {
     })
     for (let repeat = 0; repeat < 2; repeat++)
       expect(report(await run(args))).toMatchObject({ imported: 3, refused })
-    await eventually('the events are stored', async () => (await storedOf('Order placed')).length === 1)
+    await untilStored('Order placed', 'Signed up')
     expect(await storedOf('Signed up')).toMatchObject([
       {
         visitorId: '75d1',
@@ -219,7 +224,7 @@ describe('waymark import events', () => {
         imported: 2,
         refused: [{ where: 'line 3', reason: 'it has no user_pseudo_id' }],
       })
-    await eventually('the events are stored', async () => (await storedOf('purchase')).length === 1)
+    await untilStored('purchase', 'page_view')
     expect(await storedOf('purchase')).toMatchObject([
       {
         userId: 'user-9',
