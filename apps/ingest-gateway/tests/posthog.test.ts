@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { type Constellation, eventually, startStandalone, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { profileOf } from './sdks/stored-calls.ts'
 
@@ -47,11 +47,13 @@ describe('PostHog’s protocol', () => {
     return ((await response.json()) as { key: string }).key
   }
   const send = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
-    fetch(`${url}${path}`, {
-      method: 'POST',
-      headers,
-      body: typeof body === 'string' ? body : new Uint8Array(body),
-    })
+    untilAvailable(() =>
+      fetch(`${url}${path}`, {
+        method: 'POST',
+        headers,
+        body: typeof body === 'string' ? body : new Uint8Array(body),
+      }),
+    )
 
   /** Creates a flag whose second variant everybody gets who fits the condition. */
   const newFlag = async (key: string, values: Record<string, unknown>, condition: unknown = null) => {

@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000
 const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-08T00:00:00Z' }
 const PASSWORD = 'open sesame'
 /** Requests a minute of a client address. */
-const LIMIT = 20
+const LIMIT = 10
 
 describe.skipIf(!services)('shared links', () => {
   let management: Management
