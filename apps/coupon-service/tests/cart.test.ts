@@ -394,9 +394,17 @@ describe.skipIf(!services)('carts', () => {
         expect(await redemptionsOf(id)).toEqual([])
       }
       expect(await db.prisma.coupon.count({ where: { projectId, status: 'redeemed' } })).toBe(0)
-      expect(
-        (await db.prisma.couponAttempt.findMany({ where: { projectId } })).map(({ reason }) => reason),
-      ).toEqual(['not_stackable', 'expired', 'already_redeemed', 'budget_exhausted', 'expired'])
+      const attempts = await db.prisma.couponAttempt.findMany({
+        where: { projectId },
+        orderBy: { id: 'asc' },
+      })
+      expect(attempts.map(({ reason }) => reason)).toEqual([
+        'not_stackable',
+        'expired',
+        'already_redeemed',
+        'budget_exhausted',
+        'expired',
+      ])
       expect((await redeem({ codes: ['TENTH', 'FIVE'], ...cart })).status).toBe(200)
     })
 

@@ -144,7 +144,10 @@ describe.skipIf(!services)('guards of a decision', () => {
     expect(await prisma.auditEntry.count({ where: { operation: 'stopDecision', resourceId: key } })).toBe(1)
     const notices = await prisma.stopNotice.findMany({ where: { decisionId: decision.id } })
     expect(notices).toMatchObject([{ recipient: 'demo@waymark.localhost', evidence: stop }])
-    const outbox = await prisma.outboxRecord.findMany({ where: { topic: 'decisions.changed.v1' } })
+    const outbox = await prisma.outboxRecord.findMany({
+      where: { topic: 'decisions.changed.v1' },
+      orderBy: { id: 'asc' },
+    })
     const ofIt = outbox.map(({ value }) => JSON.parse(value)).filter((one) => one.decisionId === decision.id)
     expect(ofIt.at(-1)).toMatchObject({ change: 'stopped', version: 2, evidence: stop })
 
