@@ -1,6 +1,6 @@
 import type { CouponStatus } from '@waymark/contracts/coupon'
 import { openDatabase } from '@waymark/database'
-import { createTestDatabase, services } from '@waymark/testing'
+import { createTestDatabase, eventually, services } from '@waymark/testing'
 import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type AssignedCoupon, createAssignCoupon } from '../src/coupons/assign-coupon.ts'
@@ -97,6 +97,25 @@ describe.skipIf(!services)('assigning coupons', () => {
     )
     expect(new Set(coupons.map(({ code }) => code)).size).toBe(1)
     expect(await db.prisma.coupon.count({ where: { poolId, status: 'assigned' } })).toBe(1)
+  })
+
+  it('waits for a transaction that has locked the last coupon, however long it takes', async () => {
+    const poolId = await aPool(1)
+    const profileId = await aProfile()
+    const holder = await other.pool.connect()
+    await holder.query('BEGIN')
+    await holder.query('SELECT 1 FROM coupon.coupons WHERE pool_id = $1 FOR UPDATE', [poolId])
+    const answer = assigned(poolId, profileId)
+    await eventually('it waits for the coupon', async () => {
+      const { rowCount } = await other.pool.query(
+        `SELECT 1 FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%coupon.assignments%'`,
+      )
+      return rowCount === 1
+    })
+    await holder.query('ROLLBACK')
+    holder.release()
+    expect(await answer).toMatchObject({ status: 'assigned' })
   })
 
   it('assigns no coupon to an erased person', async () => {

@@ -10,6 +10,7 @@ import {
   findPool,
   findSharedCoupon,
   hasAvailableCoupon,
+  waitForAvailableCoupon,
 } from './coupon-queries.ts'
 
 /** A coupon of a profile. It may be redeemed already. */
@@ -32,10 +33,14 @@ const DELAY_MS = 20
  * existing profile. A redeemed coupon is returned too, but not a revoked one.
  */
 export const createAssignCoupon = ({ pool: db }: Pick<Database, 'pool'>, now: () => number = Date.now) => {
-  /** Retries, because other transactions may lock the last coupons and release them without an assignment. */
+  /**
+   * Retries, because other transactions may lock the last coupons and release them without an assignment. At last it waits
+   * for them: they may take longer than the attempts.
+   */
   const assign = async (poolId: string, profileId: string): Promise<CouponRow | undefined> => {
     for (let attempt = 1; ; attempt++) {
-      const given = await assignAvailableCoupon(db, poolId, profileId)
+      const take = attempt < ATTEMPTS ? assignAvailableCoupon : waitForAvailableCoupon
+      const given = await take(db, poolId, profileId)
       if (given) return given
       // In this order, so that an assignment of the last coupon to the same profile is found.
       const left = await hasAvailableCoupon(db, poolId)

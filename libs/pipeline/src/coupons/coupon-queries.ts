@@ -69,13 +69,13 @@ const ASSIGNED = `
 
 // The key of the assignments allows one coupon per profile, also with concurrent requests. The lock of the profile makes
 // an erasure wait, and an erased profile gets no coupon.
-const ASSIGN = `
+const assignment = (locked: 'SKIP LOCKED' | '') => `
   WITH known AS (
     SELECT id FROM ingest.profiles WHERE id = $2 FOR KEY SHARE
   ), picked AS (
     SELECT id FROM coupon.coupons WHERE pool_id = $1 AND status = 'available' AND EXISTS (SELECT FROM known)
       AND (held_until IS NULL OR held_until <= ${NOW})
-    ORDER BY id NULLS FIRST LIMIT 1 FOR UPDATE SKIP LOCKED
+    ORDER BY id NULLS FIRST LIMIT 1 FOR UPDATE ${locked}
   ), claimed AS (
     INSERT INTO coupon.assignments (pool_id, profile_id, coupon_id) SELECT $1, $2, id FROM picked
     ON CONFLICT DO NOTHING RETURNING coupon_id
@@ -109,8 +109,10 @@ const oneCoupon =
 export const findSharedCoupon = oneCoupon('shared-coupon', SHARED)
 /** The coupon that a profile has of a pool, by `poolId` and `profileId`. */
 export const findAssignedCoupon = oneCoupon('assigned-coupon', ASSIGNED)
-/** Assigns an available coupon to a profile that has none, by `poolId` and `profileId`. */
-export const assignAvailableCoupon = oneCoupon('assign-coupon', ASSIGN)
+/** Assigns an available coupon that nobody has locked to a profile that has none, by `poolId` and `profileId`. */
+export const assignAvailableCoupon = oneCoupon('assign-coupon', assignment('SKIP LOCKED'))
+/** The same, but waits for transactions that have locked coupons. */
+export const waitForAvailableCoupon = oneCoupon('wait-for-coupon', assignment(''))
 
 /** Whether a pool has an available coupon, also one that another transaction has locked. */
 export const hasAvailableCoupon = async (pool: Pool, poolId: string): Promise<boolean> => {
