@@ -253,10 +253,15 @@ describe.skipIf(!services)('the event bus as a log in PostgreSQL', () => {
     const bus = await openEmbeddedEventBus({ databaseUrl: database.url, pool }, busDeps())
     const publish = (n: number) => bus.publish(numbered, [{ key: 'ann', value: { n, person: 'ann' } }])
     await publish(1)
-    await pool.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'waymark-log' AND datname = current_database()`,
+    const { rows: ended } = await pool.query<{ pid: number }>(
+      `SELECT pid, pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'waymark-log' AND datname = current_database()`,
     )
     await publish(2).catch(() => {})
+    // The connection holds the lock of the writer until its process has ended.
+    await eventually('the connection is gone', async () => {
+      const connections = 'SELECT 1 FROM pg_stat_activity WHERE pid = $1'
+      return (await pool.query(connections, [ended[0]?.pid])).rowCount === 0
+    })
     await publish(3)
     const { rows } = await pool.query<{ offset: string }>(
       'SELECT "offset"::text AS offset FROM bus.log ORDER BY "offset"',
