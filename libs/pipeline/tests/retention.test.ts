@@ -130,7 +130,8 @@ describe.skipIf(!services)('the retention of projects', () => {
   it('does not store late events that are older than it', async () => {
     const projectId = await newProject(30)
     const late = anEvent(projectId, today, today - 31 * DAY_MS)
-    const inTime = anEvent(projectId, today, today - 30 * DAY_MS)
+    // Not of the first day that is kept, which ends when midnight passes.
+    const inTime = anEvent(projectId, today, today - 29 * DAY_MS)
     await write([late, inTime])
     await write([late, inTime])
     expect(await inAnalytics(projectId)).toBe(1)
