@@ -359,8 +359,9 @@ describe.skipIf(!services)('identities and profiles', () => {
     })
 
     it('are kept when profiles are merged concurrently', async () => {
-      const visitors = await Promise.all(Array.from({ length: 30 }, (_, n) => resolve(`v${n}`)))
+      const visitors = await Promise.all(Array.from({ length: 15 }, (_, n) => resolve(`v${n}`)))
       const user = (await resolve(null, 'u')) ?? ''
+      // No more than there are connections, because calls are refused after 4 s without one.
       await Promise.all(
         visitors.flatMap((visitor = '', n) => [
           store(eventOf(visitor ?? '', `e${n}`, n + 10), eventOf(user, `u${n}`, 50)),
@@ -399,7 +400,7 @@ describe.skipIf(!services)('identities and profiles', () => {
     const callInTurn = async (): Promise<void> => {
       for (const call of calls) await call()
     }
-    // No more than there are connections, because calls are refused after 4 s without one.
+    // As above, no more than there are connections.
     await Promise.all(Array.from({ length: 24 }, callInTurn))
     // No transaction was repeated because of a deadlock.
     expect(transactions).toBe(identifies.length)

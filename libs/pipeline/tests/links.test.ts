@@ -23,7 +23,7 @@ describe.skipIf(!services)('short links', () => {
 
   beforeAll(async () => {
     database = await createTestDatabase()
-    db = openDatabase({ url: database.url, poolSize: 8, applicationName: 'test', onError: () => {} })
+    db = openDatabase({ url: database.url, poolSize: 24, applicationName: 'test', onError: () => {} })
     const tenant = await db.prisma.tenant.create({ data: { id: uuidv7(), name: 't' } })
     for (const id of [ours, theirs])
       await db.prisma.project.create({ data: { id, name: 'p', tenantId: tenant.id } })
@@ -212,7 +212,7 @@ describe.skipIf(!services)('short links', () => {
       (
         await db.prisma.linkDailyConversion.findMany({
           where: { linkId, conversions: { not: 0 } },
-          orderBy: { touch: 'asc' },
+          orderBy: [{ touch: 'asc' }, { currency: 'asc' }],
         })
       ).map(
         ({ touch, currency, conversions, revenue }) =>
@@ -303,7 +303,8 @@ describe.skipIf(!services)('short links', () => {
 
     it('has the same result for any order of events, also under concurrency', async () => {
       const [a, b] = [await addLink(), await addLink()]
-      const visitors = Array.from({ length: 24 }, () => uuidv7())
+      // No more at a time than there are connections, because a transaction is refused after 4 s without one.
+      const visitors = Array.from({ length: 12 }, () => uuidv7())
       await Promise.all(
         visitors.flatMap((visitor, turn) => {
           const events = [
@@ -317,10 +318,10 @@ describe.skipIf(!services)('short links', () => {
         }),
       )
       expect(await countsOf(a.id)).toEqual([
-        ['first', 'EUR', 48n, 480n],
-        ['last', 'EUR', 24n, 240n],
+        ['first', 'EUR', 24n, 240n],
+        ['last', 'EUR', 12n, 120n],
       ])
-      expect(await countsOf(b.id)).toEqual([['last', 'EUR', 24n, 240n]])
+      expect(await countsOf(b.id)).toEqual([['last', 'EUR', 12n, 120n]])
       const stored = await db.prisma.conversion.findMany({
         where: { visitorId: { in: visitors } },
         select: { occurredAt: true, attribution: true },
