@@ -116,6 +116,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   let baseUrl = ''
   let places: readonly (readonly [name: string, place: string])[] = []
   let dialogs: readonly string[] = []
+  let giftCard = ''
 
   beforeAll(async () => {
     waymark = await startStandalone({ WAYMARK_DEMO_DATA: 'on', REGISTRATION_MODE: 'open' })
@@ -155,6 +156,9 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     expect(changeId).toEqual(expect.any(String))
     browser = await launchChromium()
     const idIn = async (resource: string) => (await list(resource))[0]?.id
+    const gifts = (await list('coupon-pools')).find(({ kind }) => kind === 'balance')?.id
+    const [card] = await list(`coupons?poolId=${gifts}`)
+    giftCard = `/coupons/${gifts}?card=${card?.id}`
     // Two that follow each other have different headings, by which `navigate` waits for the next page.
     places = [
       ...PLACES,
@@ -176,6 +180,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['domain', `/links/domains/${domainId}`],
       ['pool', `/coupons/${await idIn('coupon-pools')}`],
       ['decision', '/decisions/demo-sale-banner'],
+      ['gift cards', `/coupons/${gifts}`],
       ['webhook', `/settings/webhooks/${webhookId}`],
       ['decision rules', '/decisions/demo-sale-banner?view=rules'],
     ]
@@ -204,6 +209,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       `/links/domains/${domainId}?open=edit`,
       '/coupons?new=1',
       ...['edit', 'assign', 'top-up', 'import', 'discount', 'cart'].map((name) => `${pool}?open=${name}`),
+      giftCard,
       '/decisions/demo-sale-banner?view=history&row=1',
       '/decisions/demo-sale-banner?view=schedule&open=schedule',
       '/email/suppressions?open=add',
@@ -227,7 +233,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
 
   const list = async (resource: string) => {
     const response = await waymark.request(`/api/projects/${waymark.projectId}/${resource}`)
-    return ((await response.json()) as { data: { id: string }[] }).data
+    return ((await response.json()) as { data: { id: string; kind?: string }[] }).data
   }
 
   const post = async (resource: string, body: unknown = {}) => {
@@ -491,7 +497,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
-      /^(Create|New|Edit|Save|Archive|Assign|Pause|Turn off|Restore|Schedule a|Cancel|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send|Verify|Check)\b/
+      /^(Create|New|Edit|Save|Archive|Assign|Pause|Turn off|Restore|Schedule a|Cancel|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send|Verify|Check|Transfer|Refund)\b/
     // Editing a query changes no data, and everyone may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
     const isForm = (place: string) =>
@@ -518,6 +524,9 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       const changing = offered.filter((label) => !(name === 'live' && label === 'Pause'))
       expect({ name, changing }).toEqual({ name, changing: [] })
     }
+    await openDialog(page, `${project}${giftCard}`)
+    await page.getByRole('table', { name: 'Movements of the card' }).waitFor()
+    expect(await page.getByRole('dialog').getByRole('button', { name: changes }).count()).toBe(0)
     expect(failures).toEqual([])
 
     const refused = await page.evaluate<number>(

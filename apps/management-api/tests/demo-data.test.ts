@@ -66,6 +66,39 @@ describe.skipIf(!services)('the removal of demo data', () => {
     expect((await read('rejected-events')).data).toEqual([])
   })
 
+  it('removes gift cards, and keeps what they moved to cards of other pools', async () => {
+    const call = async <T>(path: string, body: object) => {
+      const answer = await owner.request('POST', `/api/projects/${projectId}/${path}`, body)
+      expect({ path, status: answer.status }).toEqual({ path, status: expect.toBeOneOf([200, 201]) })
+      return (await answer.json()) as T
+    }
+    const createPool = async (name: string, codes: readonly string[]) => {
+      const pool = { name, kind: 'balance', amount: 1_000, currency: 'EUR' }
+      const { id } = await call<{ id: string }>('coupon-pools', pool)
+      await fetch(`${management.url}/api/projects/${projectId}/coupon-pools/${id}/import`, {
+        method: 'POST',
+        headers: { Origin: management.url, Cookie: owner.cookie, 'Content-Type': 'text/csv' },
+        body: ['code', ...codes].join('\n'),
+      })
+      return id
+    }
+    const demo = await createPool('Demo', ['DEMO-1', 'DEMO-2'])
+    const own = await createPool('Own', ['OWN-1'])
+    await updateDemoData(management.db, projectId, { resources: { 'pool:giftCards': demo } })
+    const [card] = (await read('coupons?q=DEMO-1')).data as { id: string }[]
+    await call(`gift-cards/${card?.id}/transfer`, { to: 'DEMO-2', amount: 100, key: 'within' })
+    await call(`gift-cards/${card?.id}/transfer`, { to: 'OWN-1', amount: 300, key: 'beyond' })
+
+    expect(await remove()).toBe(204)
+    expect((await read('coupons')).data).toMatchObject([
+      { code: 'OWN-1', balance: { amount: 1_300, currency: 'EUR' } },
+    ])
+    expect(await read(`coupon-pools/${own}/ledger`)).toMatchObject({ balance: 1_300, transferred: 300 })
+    const movements = (await read(`gift-cards/movements?poolId=${own}`)).data
+    expect(movements).toMatchObject([{ kind: 'transferred', amount: 300 }, { kind: 'issued' }])
+    expect((await read('gift-cards/movements')).data).toHaveLength(movements.length)
+  })
+
   it('is done by one process at a time, and the others learn when it is done', async () => {
     isAway = true
     expect(await remove()).toBe(503)

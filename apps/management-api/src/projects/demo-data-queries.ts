@@ -36,10 +36,14 @@ const DELETE_RESOURCES = [
   // The ledger is append-only for everybody else.
   ['pool', `SELECT set_config('waymark.removes_demo_data', 'on', true) WHERE cardinality($1::uuid[]) >= 0`],
   ['pool', 'DELETE FROM coupon.card_balances WHERE pool_id = ANY($1::uuid[])'],
+  // A transfer to or from a card of another pool stays, because it is a part of that card's balance.
   [
     'pool',
     `WITH removed AS (
-      DELETE FROM coupon.card_entries WHERE pool_id = ANY($1::uuid[]) RETURNING movement_id
+      DELETE FROM coupon.card_entries e WHERE pool_id = ANY($1::uuid[]) AND NOT EXISTS (
+        SELECT FROM coupon.card_entries other
+        WHERE other.movement_id = e.movement_id AND NOT other.pool_id = ANY($1::uuid[]))
+      RETURNING movement_id
     )
     DELETE FROM coupon.card_movements WHERE id IN (SELECT movement_id FROM removed)`,
   ],

@@ -72,6 +72,7 @@ const addDemoData = async (
   for (const definition of resources.definitions)
     await ensure(`eventDefinition:${definition.name}`, 'event-definitions', definition)
   await ensure('pool:shipping', 'coupon-pools', resources.promotion)
+  const giftPoolId = await ensure('pool:giftCards', 'coupon-pools', resources.giftCards)
   const poolId = await ensure('pool:welcome', 'coupon-pools', resources.pool)
   const { decision, revenue } = resources
   const metrics = [...decision.metrics, { ...revenue, selectorId: orders }]
@@ -112,6 +113,7 @@ const addDemoData = async (
     poolId,
     members.map(({ userId }) => userId),
   )
+  await useGiftCards(api, giftPoolId, members[0]?.userId)
   for (const [at, { userId, visitorId }] of members.slice(0, MAILED).entries())
     await api.track({
       eventId: `demo-order-event-${at + 1}`,
@@ -156,16 +158,38 @@ const begin = async (db: Deps['db'], projectId: string, now: number): Promise<De
 
 type Api = ReturnType<typeof createApi>
 
-/** Some members of the shop get a code, and some of them redeem it. */
-const handOutCoupons = async (api: Api, poolId: string, userIds: readonly string[]): Promise<void> => {
+const poolIsReady = async (api: Api, poolId: string): Promise<void> => {
   while ((await api.get<{ status: string }>(`coupon-pools/${poolId}`)).status !== 'ready')
     await api.pause(POLL_MS)
+}
+
+/** Some members of the shop get a code, and some of them redeem it. */
+const handOutCoupons = async (api: Api, poolId: string, userIds: readonly string[]): Promise<void> => {
+  await poolIsReady(api, poolId)
   for (const [at, userId] of userIds.slice(0, ASSIGNED).entries()) {
     const { code } = await api.post<{ code: string }>(`coupon-pools/${poolId}/assign`, { userId })
     if (at >= REDEEMED) continue
     const order = { orderId: `demo-order-${at + 1}`, amount: 9_990 + at * 1_500, currency: 'EUR' }
     await api.redeem({ code, userId, ...order })
   }
+}
+
+/** One member pays two orders with gift cards, and cards are topped up and transferred. Repeats move nothing. */
+const useGiftCards = async (api: Api, poolId: string, userId: string | undefined): Promise<void> => {
+  await poolIsReady(api, poolId)
+  const { data } = await api.get<{ data: { id: string; code: string }[] }>(`coupons?poolId=${poolId}&limit=5`)
+  const [first, second, third, fourth, fifth] = data
+  if (!first || !second || !third || !fourth || !fifth) throw new Error(`Pool ${poolId} lacks gift cards`)
+  const pay = ({ code }: { code: string }, orderId: string, amount: number) =>
+    api.redeem({ code, userId, orderId, amount, currency: 'EUR' })
+  await pay(first, 'demo-gift-order-1', 3_490)
+  await pay(second, 'demo-gift-order-2', 6_290)
+  const refund = { orderId: 'demo-gift-order-2', amount: 2_000, reason: 'One item returned' }
+  await api.post(`gift-cards/${second.id}/refund`, refund)
+  const topUp = { amount: 2_500, key: 'demo-top-up', reason: 'Topped up at the till' }
+  await api.post(`gift-cards/${third.id}/top-up`, topUp)
+  const transfer = { to: fifth.code, key: 'demo-transfer', reason: 'Lost card replaced' }
+  await api.post(`gift-cards/${fourth.id}/transfer`, transfer)
 }
 
 type ApiOptions = { baseUrl: string; apiKey: string; projectId: string; signal: AbortSignal }

@@ -66,6 +66,14 @@ export const resources = {
     discount: { type: 'free_shipping', currency: 'EUR' },
     rules: { minimumAmount: 5_000 },
   },
+  giftCards: {
+    name: 'Gift card 50 EUR',
+    kind: 'balance',
+    size: 12,
+    prefix: 'GIFT',
+    amount: 5_000,
+    currency: 'EUR',
+  },
   decision: {
     key: 'demo-sale-banner',
     name: 'Banner on the sale page',
