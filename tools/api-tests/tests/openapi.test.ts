@@ -194,7 +194,9 @@ describe.skipIf(!services)('with the lowest limits', () => {
     if (!example) throw new Error(`${operation.id} has no example`)
     const [way] = waysTo(429, example)
     const call = await (way?.special ?? example.good)(world)
-    await world.call(operation, call)
-    expect((await world.call(operation, call)).status).toBe(429)
+    const first = await world.call(operation, call)
+    const second = await world.call(operation, call)
+    // When another test has used the limit, the first is refused, and the minute may end before the second.
+    expect([first.status, second.status]).toContain(429)
   })
 })
