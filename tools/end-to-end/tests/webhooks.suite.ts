@@ -136,12 +136,12 @@ export const describeWebhooks = (start: () => Promise<Constellation>): void => {
         Array.from({ length: 8 }, () => manage('POST', `webhooks/${id}/replay`, range)),
       )
       const canceled = await manage('DELETE', `webhooks/${id}/replay`)
-      // It begins after 2 s. On a busy machine it may end before the last request.
-      return canceled.status === 204 && { answers, canceled }
+      const accepted = answers.filter(({ status }) => status === 202)
+      // It begins after 2 s. On a busy machine it may end before the last request, also before one that begins another.
+      return canceled.status === 204 && accepted.length === 1 && { answers, canceled }
     })
     const refused = answers.filter(({ status }) => status === 409)
     expect(refused).toHaveLength(7)
-    expect(answers.filter(({ status }) => status === 202)).toHaveLength(1)
     expect(refused[0]?.body.error).toMatch(/A replay of this webhook is running/)
     expect(canceled.status).toBe(204)
     expect((await manage('DELETE', `webhooks/${id}/replay`)).status).toBe(404)
