@@ -115,7 +115,9 @@ test('ends with a partial summary when interrupted', async () => {
     half.resolve()
     return { status: 503, body: { error: 'QUEUE_UNAVAILABLE', retryAfter: 60 } }
   })
-  const { child, ended } = run(['-', '--url', server.url, '--key', 'k'], { input: logOf(1_000) })
+  // One at a time, so that it has both answers when it sends the third request.
+  const args = ['-', '--url', server.url, '--key', 'k', '--concurrency', '1']
+  const { child, ended } = run(args, { input: logOf(1_000) })
   await half.promise
   child.kill('SIGINT')
   // Like npm, which forwards a signal that the terminal has sent to all processes.
