@@ -1,6 +1,4 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { CLOSED_PORT, type Constellation, eventually, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, expect, expectTypeOf, it } from 'vitest'
 import {
   ApiError,
@@ -141,18 +139,14 @@ it('gives a repeated redemption the answer of the first one', async () => {
 })
 
 it('names the address when there is no answer', async () => {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
   const lost = createClient({
-    baseUrl: `http://127.0.0.1:${port}/`,
+    baseUrl: `http://127.0.0.1:${CLOSED_PORT}/`,
     token: 'wm_pat_any',
     retry: { attempts: 1, wait: async () => undefined },
   })
   const error = await lost.get('/api/auth/me').catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ConnectionError)
   expect((error as Error).message).toBe(
-    `GET /api/auth/me: no answer from http://127.0.0.1:${port} (ECONNREFUSED)`,
+    `GET /api/auth/me: no answer from http://127.0.0.1:${CLOSED_PORT} (ECONNREFUSED)`,
   )
 })
