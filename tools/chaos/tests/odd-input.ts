@@ -1,3 +1,4 @@
+import { untilAvailable } from '@waymark/testing'
 import { expect, it } from 'vitest'
 import { expectStoredOnce, report } from './audit.ts'
 import type { Fleet, Replica } from './fleet.ts'
@@ -30,11 +31,14 @@ type Running = { fleet: Fleet; gateway: Replica }
 export const describeOddInput = (running: () => Running): void => {
   const post = async (path: string, body: string, method = 'POST') => {
     const begunAt = performance.now()
-    const response = await running().gateway.request(path, {
-      method,
-      headers: { 'Content-Type': 'application/json' },
-      body,
-    })
+    // A busy machine may answer 503. A repeat changes nothing, because events have ids.
+    const response = await untilAvailable(() =>
+      running().gateway.request(path, {
+        method,
+        headers: { 'Content-Type': 'application/json' },
+        body,
+      }),
+    )
     const text = await response.text()
     return { probe: path, status: response.status, error: text, tookMs: performance.now() - begunAt }
   }
