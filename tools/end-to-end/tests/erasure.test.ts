@@ -652,7 +652,9 @@ describe.skipIf(!services)('erasing a person', () => {
       erasedAt = `${erased.body.erasedAt}`
       ids.push(id)
     }
-    await eventually('some were stored after it', () => sent > 400)
+    // However many were sent while it ran.
+    const sentBefore = sent
+    await eventually('some were stored after it', () => sent > sentBefore + 100)
     stopped = true
     await Promise.all(senders)
     await allHandled()
