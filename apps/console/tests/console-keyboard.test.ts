@@ -312,7 +312,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
     await page.route('**/email-triggers/preview', (route) =>
       route.fulfill({ status: 422, json: { error: 'unprocessable', message: 'Not this time' } }),
     )
-    await type(page.getByLabel('HTML'), '<h1>Bye {{traits.name}}</h1>')
+    await typeWithoutPause(page.getByLabel('HTML'), '<h1>Bye {{traits.name}}</h1>')
     await page.getByRole('alert').getByText('Not this time').waitFor()
     await page.unroute('**/email-triggers/preview')
     await activate(button('Try again'))
