@@ -41,8 +41,8 @@ describe.skipIf(!CHROMIUM)('shared links', () => {
 
   beforeAll(async () => {
     waymark = await startStandalone({ REGISTRATION_MODE: 'open' })
-    opened = await openConsole(waymark)
-    stranger = await opened.browser.newContext()
+    opened = await openConsole(waymark, { reducedMotion: 'reduce' })
+    stranger = await opened.browser.newContext({ reducedMotion: 'reduce' })
     const { key } = await manage<{ key: string }>('api-keys', {
       name: 'Shop',
       kind: 'sec',

@@ -72,7 +72,7 @@ describe.skipIf(CHROMIUM === undefined)('single sign-on in the console', () => {
 
   it('signs in by the link of the provider, and returns to the requested page', async () => {
     const id = /oidc\/([\w-]+)\/callback/.exec(await (await fetchProviders()).text())?.[1] ?? ''
-    const other = await browser.newPage()
+    const other = await browser.newPage({ reducedMotion: 'reduce' })
     const path = new URL(project).pathname.replace('/console', '')
     await other.goto(`${baseUrl}/console/sign-in?provider=${id}&next=${encodeURIComponent(`${path}/live`)}`)
     await expectAccessible(other)

@@ -21,7 +21,7 @@ describe.skipIf(!CHROMIUM)('the page Web', () => {
   beforeAll(async () => {
     execFileSync(process.execPath, [path.join(import.meta.dirname, '../../../libs/web-sdk/build.mjs')])
     waymark = await startStandalone({ REGISTRATION_MODE: 'open' })
-    opened = await openConsole(waymark)
+    opened = await openConsole(waymark, { reducedMotion: 'reduce' })
     site = createServer((_req, res) => {
       res.setHeader('Content-Type', 'text/html')
       res.end(`<title>Shop</title>${line}`)

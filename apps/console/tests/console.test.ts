@@ -1202,7 +1202,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
   })
 
   it('resets a forgotten password and confirms an address by emailed links', async () => {
-    const context = await browser.newContext()
+    const context = await browser.newContext({ reducedMotion: 'reduce' })
     const other = await context.newPage()
     const problems = collectFailures(other)
     const shown = async (title: string) => {
