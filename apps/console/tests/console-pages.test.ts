@@ -122,6 +122,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     waymark = await startStandalone({ WAYMARK_DEMO_DATA: 'on', REGISTRATION_MODE: 'open' })
     baseUrl = new URL((await waymark.request('/healthz')).url).origin
     await eventually('the demo data is there', async () => (await list('email-deliveries')).length === 3)
+    // Other consumers store them.
+    await eventually('its refused events are there', async () => (await list('rejected-events')).length > 0)
     const { id: webhookId } = await post('webhooks', {
       url: 'https://shop.example/waymark',
       topics: ['event', 'conversion'],
@@ -344,7 +346,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
     for (const [index, [name, place]] of places.entries()) {
       await navigate(page, `${project}${place}`)
       const title = await page.getByRole('heading', { level: 1 }).innerText()
-      expect(await page.title()).toBe(`${title} · Waymark`)
+      await expect.poll(() => page.title()).toBe(`${title} · Waymark`)
       const isHome = name === 'home'
       for (const { theme, width } of isHome ? LOOKS : looksOf(index)) {
         await setTheme(page, theme)
