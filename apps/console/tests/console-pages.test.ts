@@ -451,7 +451,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   }, 300_000)
 
   it('is accessible, whole and without errors in a project that holds nothing, with commands that create what is missing', async () => {
-    const { page, failures, context } = await openAsOwner()
+    // Keys are created, which needs a sign-in within 10 minutes.
+    const { page, failures, context } = await signIn(waymark)
     const create = async (path: string, data: object) => {
       const created = await context.request.post(`${baseUrl}/api/projects${path}`, {
         headers: { Origin: baseUrl },
@@ -631,7 +632,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   )
 
   it('loses its demo data by one button, and keeps what was added', async () => {
-    const { page, failures, context } = await openAsOwner()
+    // A deletion needs a sign-in within 10 minutes.
+    const { page, failures, context } = await signIn(waymark)
     const { id } = await post('links', { destination: 'https://shop.example/own', code: 'my-own' })
     await open(page, '')
     const banner = page.getByRole('region', { name: 'Demo data' })
