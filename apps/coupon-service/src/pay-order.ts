@@ -74,7 +74,10 @@ export const payOrder = async (
   const paying = current.filter(({ id }) => !earlierOf.has(id))
   const planned = held ? held.payments : payDue(paying, due)
   const amountOf = new Map(planned.map(({ coupon, amount }) => [coupon.id, amount]))
-  const lacking = paying.find(({ id, card }) => card.balance === 0 || card.balance < (amountOf.get(id) ?? 0))
+  // Of an order that was paid in whole, a card that paid nothing may have been spent on another order since.
+  const isPaid = !held && earlier.length > 0 && due === 0
+  const lacks = ({ id, card }: GiftCard) => card.balance === 0 || card.balance < (amountOf.get(id) ?? 0)
+  const lacking = isPaid ? undefined : paying.find(lacks)
   if (lacking) return { coupon: lacking, refusal: 'no_balance' }
 
   const payments: Paid[] = []

@@ -146,6 +146,24 @@ describe.skipIf(!services)('gift cards', () => {
     expect(JSON.parse(rows[0]?.value ?? '')).toMatchObject({ kind: 'spent', amount: 2_500, orderId: 'o-1' })
   })
 
+  it('answer a repeat of a paid order, although another card of it is empty by then', async () => {
+    const { codes } = await cards(3_000, {}, ['CARD-A', 'CARD-B'])
+    const order = { codes, orderId: 'o-1', ...cart }
+    const first = await redeem(order)
+    expect(first.body.payments).toMatchObject([{ amount: 2_500 }, { amount: 0 }])
+    const other = { code: 'CARD-B', orderId: 'o-2', amount: 3_000, currency: 'EUR' }
+    expect((await redeem(other)).body.payment).toMatchObject({ amount: 3_000, balance: 0 })
+
+    expect(await redeem(order)).toMatchObject({
+      status: 200,
+      body: { payments: [{ amount: 2_500 }, { amount: 0 }], paymentAmount: 2_500, amountDue: 0 },
+    })
+    // An order with something left to pay needs every card that it names.
+    const dearer = { ...order, items: [{ sku: 'shirt', quantity: 3, unitAmount: 1_000 }] }
+    expect(await redeem(dearer)).toMatchObject({ status: 409, body: { reason: 'no_balance' } })
+    expect(await balances()).toEqual({ CARDA: 500, CARDB: 0 })
+  })
+
   it('pay after discounts and shipping, the one that expires first, beside other codes', async () => {
     const [a = ''] = (await cards(1_000)).codes
     const [b = ''] = (await cards(700, { expiresAt: new Date('2027-01-01') })).codes
