@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eventually, extent, services, untilAvailable } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { report } from './audit.ts'
-import { countHolds, countPool, createPool, poolAtRest } from './coupons.ts'
+import { countHolds, countPool, createPool, poolAtRest, readLedger, readPaidOrders } from './coupons.ts'
 import { createFleet, type Fleet, type Replica } from './fleet.ts'
 
 const AT_ONCE = 200
@@ -119,6 +119,86 @@ describe.skipIf(!services)('two coupon services', () => {
     for (const [n, code] of codes.entries()) await hold(n % 2 === 0 ? first : second, code, `later ${n}`)
     expect(await countHolds(fleet, id)).toMatchObject({ used: limit, amount: limit * 100, twice: 0 })
   })
+
+  it('take each payment of gift cards once, although both are killed under orders', async () => {
+    const [cards, cardAmount, price] = [10, extent(50_000, 200_000), 700]
+    const { id } = await createPool(fleet, { size: cards, generate: true, cardAmount })
+    const codes = await eventually('the cards are there', async () => {
+      const coupons = await fleet.db.prisma.coupon.findMany({ where: { poolId: id } })
+      return coupons.length === cards && coupons.map(({ code }) => code)
+    })
+    /** Sends an order until it is answered, as a shop does that does not know whether its request arrived. */
+    const pay = async (n: number) => {
+      let requests = 0
+      const answer = await eventually(`order ${n} is answered`, async () => {
+        const replica = pair[(n + requests++) % 2]
+        const response = await replica?.request('/api/v1/coupons/redeem', {
+          method: 'POST',
+          headers: {
+            'Content-Type': 'application/json',
+            // The order itself prevents a second payment, also without a key.
+            ...(n % 2 === 0 && { 'Idempotency-Key': `gift ${n}` }),
+          },
+          body: JSON.stringify({
+            codes: [codes[n % cards], codes[(n * 3 + 1) % cards]].filter(
+              (code, at, all) => all.indexOf(code) === at,
+            ),
+            orderId: `gift ${n}`,
+            currency: 'EUR',
+            items: [{ sku: 'a', quantity: 1, unitAmount: price }],
+          }),
+        })
+        if (!response || response.status === 503) return undefined
+        const { paymentAmount = 0, reason } = (await response.json()) as {
+          paymentAmount?: number
+          reason?: string
+        }
+        return { status: response.status, paymentAmount, reason }
+      })
+      return { ...answer, orderId: `gift ${n}`, requests }
+    }
+
+    const answers: Awaited<ReturnType<typeof pay>>[] = []
+    let orders = 0
+    let isKilling = true
+    const shops = Array.from({ length: 16 }, async () => {
+      while (isKilling) answers.push(await pay(orders++))
+    })
+    let kills = 0
+    for (let round = 1; round <= extent(2, 10); round++)
+      for (const replica of pair) {
+        const before = answers.length
+        await eventually('orders are paid', () => answers.length > before + 20)
+        await replica.kill()
+        kills++
+        await replica.restart()
+      }
+    isKilling = false
+    await Promise.all(shops)
+
+    const ledger = await eventually('every payment is an event', async () => {
+      const read = await readLedger(fleet, id)
+      return read.events === read.payments && read
+    })
+    const repeated = answers.filter(({ requests }) => requests > 1).length
+    report(`orders paid with ${cards} gift cards over two processes, killed ${kills} times`, {
+      orders,
+      repeated,
+      ...ledger,
+    })
+    const { balance = 0, issued, spent = 0 } = ledger
+    expect(ledger).toMatchObject({ unbalanced: 0, wrong: 0, twice: 0 })
+    expect({ issued, sum: balance + spent }).toEqual({ issued: cards * cardAmount, sum: cards * cardAmount })
+    const outcomes = new Set(answers.map(({ status, reason }) => `${status} ${reason ?? ''}`))
+    expect([...outcomes].filter((outcome) => !['200 ', '409 no_balance'].includes(outcome))).toEqual([])
+    const paid = await readPaidOrders(fleet, id)
+    for (const { orderId, paymentAmount } of answers) {
+      expect({ orderId, paid: paid.get(orderId) ?? 0 }).toEqual({ orderId, paid: paymentAmount })
+      expect(paymentAmount).toBeLessThanOrEqual(price)
+    }
+    expect(paid.size).toBe(answers.filter(({ status }) => status === 200).length)
+    expect(repeated).toBeGreaterThan(0)
+  }, 900_000)
 
   it(`generate a pool of ${SIZE} together, although both are killed`, async () => {
     const { id } = await createPool(fleet, { size: SIZE, generate: true })

@@ -7,10 +7,13 @@ import type { Fleet } from './fleet.ts'
 
 const SPACE = { alphabet: DEFAULT_ALPHABET, length: 16, prefix: '' }
 
-/** Creates a pool with this many codes, or with this size for the generators to fill. */
+/**
+ * Creates a pool with this many codes, or with this size for the generators to fill. With `cardAmount` they are gift cards
+ * with this balance, in cents.
+ */
 export const createPool = async (
   { db, projectId }: Fleet,
-  { size, generate = false }: { size: number; generate?: boolean },
+  { size, generate = false, cardAmount }: { size: number; generate?: boolean; cardAmount?: number },
 ): Promise<{ id: string; codes: string[] }> => {
   const codes = generate ? [] : drawCodes(SPACE, size)
   const { id } = await db.prisma.couponPool.create({
@@ -19,11 +22,12 @@ export const createPool = async (
       id: uuidv7(),
       projectId,
       name: 'Chaos',
-      kind: 'unique',
       status: generate ? 'generating' : 'ready',
       size,
       generated: codes.length,
-      discount: { type: 'percent', value: 10 },
+      ...(cardAmount === undefined
+        ? { kind: 'unique', discount: { type: 'percent', value: 10 } }
+        : { kind: 'balance', discount: { type: 'balance' }, cardAmount, cardCurrency: 'EUR' }),
       count: { create: {} },
     },
   })
@@ -72,4 +76,35 @@ export const countHolds = async ({ db }: Fleet, poolId: string) => {
     [poolId],
   )
   return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, count]) => [name, Number(count)]))
+}
+
+/** What the ledger of a pool of gift cards says, in cents, and how many rows of it contradict each other. */
+export const readLedger = async ({ db, projectId }: Fleet, poolId: string) => {
+  const { rows } = await db.pool.query<{ [figure: string]: string }>(
+    `WITH entries AS (SELECT e.*, m.kind, m.order_id FROM coupon.card_entries e
+       JOIN coupon.card_movements m ON m.id = e.movement_id WHERE e.pool_id = $1)
+     SELECT (SELECT sum(balance) FROM coupon.card_balances WHERE pool_id = $1) AS balance,
+       (SELECT -sum(amount) FROM entries WHERE account = 'issued') AS issued,
+       (SELECT coalesce(sum(amount), 0) FROM entries WHERE account = 'spent') AS spent,
+       (SELECT count(*) FROM (SELECT FROM entries GROUP BY movement_id HAVING sum(amount) <> 0) AS one) AS unbalanced,
+       (SELECT count(*) FROM coupon.card_balances b WHERE pool_id = $1 AND (balance < 0 OR balance <>
+         (SELECT sum(amount) FROM entries e WHERE e.coupon_id = b.coupon_id))) AS wrong,
+       (SELECT count(*) FROM (SELECT FROM entries WHERE kind = 'spent' AND account = 'card'
+         GROUP BY order_id, coupon_id HAVING count(*) > 1) AS one) AS twice,
+       (SELECT count(DISTINCT movement_id) FROM entries WHERE kind = 'spent') AS payments,
+       (SELECT count(*) FROM ingest.event_ids WHERE project_id = $2 AND name_hash = $3) AS events`,
+    [poolId, projectId, crc32('gift_card_spent') | 0],
+  )
+  return Object.fromEntries(Object.entries(rows[0] ?? {}).map(([name, figure]) => [name, Number(figure)]))
+}
+
+/** What gift cards of a pool paid, in cents, by order. */
+export const readPaidOrders = async ({ db }: Fleet, poolId: string): Promise<ReadonlyMap<string, number>> => {
+  const { rows } = await db.pool.query<{ orderId: string; paid: number }>(
+    `SELECT m.order_id AS "orderId", -sum(e.amount)::int AS paid FROM coupon.card_entries e
+     JOIN coupon.card_movements m ON m.id = e.movement_id
+     WHERE e.pool_id = $1 AND e.account = 'card' AND m.kind = 'spent' GROUP BY m.order_id`,
+    [poolId],
+  )
+  return new Map(rows.map(({ orderId, paid }) => [orderId, paid]))
 }
