@@ -1,7 +1,15 @@
 import { type Constellation, startStandalone } from '@waymark/testing'
 import type { Browser, Page, Route } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { CHROMIUM, expectFitting, loaded, navigate, openConsole, scrollingTables } from './console-browser.ts'
+import {
+  CHROMIUM,
+  expectFitting,
+  forgetFailures,
+  loaded,
+  navigate,
+  openConsole,
+  scrollingTables,
+} from './console-browser.ts'
 
 describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
   let waymark: Constellation
@@ -133,7 +141,7 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
       await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
       await main().getByRole('alert').getByRole('button', { name: 'Try again' }).waitFor()
     }
-    failures = failures.filter((message) => !/status of 404/.test(message))
+    forgetFailures(failures, /status of 404/)
 
     const variants = [{ key: 'off', value: false }]
     await post('decisions', { key: 'new', name: 'Not a form', fallbackVariant: 'off', variants, rules: [] })
@@ -259,7 +267,7 @@ describe.skipIf(CHROMIUM === undefined)('changes in the console', () => {
     await page.goBack()
     await main().getByRole('alert').waitFor()
     expect(await main().getByText('ben@shop.example').count()).toBe(0)
-    failures = failures.filter((message) => !/status of 404/.test(message))
+    forgetFailures(failures, /status of 404/)
   })
 
   it('does not list an email that was just archived', async () => {

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { startStandalone } from '@waymark/testing'
 import type { Browser, Locator, Page, Response } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
-import { CHROMIUM, collectFailures, launchChromium, loaded } from './console-browser.ts'
+import { CHROMIUM, collectFailures, forgetFailures, launchChromium, loaded } from './console-browser.ts'
 
 const MAX_TABS = 120
 
@@ -320,7 +320,7 @@ describe.skipIf(CHROMIUM === undefined)('the console by keyboard alone', () => {
 
     await type(page.getByLabel('Example person and event'), '{"traits":')
     await page.getByRole('alert').getByText('The example is not valid JSON').waitFor()
-    failures = failures.filter((message) => !message.includes('status of 422'))
+    forgetFailures(failures, /status of 422/)
   })
 
   it('has had no error, refused request or violation of its policy', () => {

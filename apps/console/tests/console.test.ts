@@ -14,6 +14,7 @@ import {
   CHROMIUM,
   collectFailures,
   expectAccessible,
+  forgetFailures,
   launchChromium,
   loaded,
   navigate,
@@ -405,7 +406,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await dialog.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { level: 1, name: 'Winter' }).waitFor()
     await page.getByText('50% off, at most €20.00').first().waitFor()
-    failures = failures.filter((message) => !message.includes('status of 422'))
+    forgetFailures(failures, /status of 422/)
 
     await button('Assign').click()
     const assigning = page.getByRole('dialog', { name: 'Assign a code' })
@@ -576,7 +577,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     expect(await field.inputValue()).toBe('For everyone in Portugal')
     await button('Save decision').click()
     await page.getByRole('main').getByRole('alert').waitFor()
-    failures = failures.filter((message) => !/status of 4(09|12)/.test(message))
+    forgetFailures(failures, /status of 4(09|12)/)
 
     const leave = page.getByRole('alertdialog', { name: 'Leave without saving?' })
     await page.getByRole('link', { name: 'Home', exact: true }).click()
@@ -616,7 +617,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     expect(await ramp.getByLabel('From, step 1').inputValue()).toBe('2026-01-05T09:00')
     expect(await page.getByLabel('Weight of on').inputValue()).toBe('1.5')
     expect(await page.getByLabel('Holdout, percent').inputValue()).toBe('0.01')
-    failures = failures.filter((message) => !message.includes('status of 422'))
+    forgetFailures(failures, /status of 422/)
   })
 
   it('gives a decision rules in another environment, and turns it on there only', async () => {
@@ -647,7 +648,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await confirmation.getByRole('button', { name: 'Delete' }).click()
     await confirmation.getByText('free-shipping has rules for it').waitFor()
     await confirmation.getByRole('button', { name: 'Cancel' }).click()
-    failures = failures.filter((message) => !message.includes('status of 409'))
+    forgetFailures(failures, /status of 409/)
   })
 
   it('schedules a change of a decision, and cancels it', async () => {
@@ -691,7 +692,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
       await page.getByRole('alertdialog').getByRole('button', { name: 'Cancel change' }).click()
       await expect.poll(() => page.getByRole('cell', { name: 'cancelled', exact: true }).count()).toBe(status)
     }
-    failures = failures.filter((message) => !message.includes('status of 422'))
+    forgetFailures(failures, /status of 422/)
   })
 
   it('shows what each version of a decision changed, and restores one', async () => {
@@ -1011,7 +1012,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await dialog.getByRole('button', { name: 'Leave project' }).click()
     await dialog.getByRole('alert').waitFor()
     await dialog.getByRole('button', { name: 'Cancel' }).click()
-    failures = failures.filter((message) => !/status of 4\d\d .*members\/me/.test(message))
+    forgetFailures(failures, /status of 4\d\d .*members\/me/)
   })
 
   it('says that it loads until its scripts are there', async () => {
@@ -1122,7 +1123,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await dialog.getByLabel('Password').fill('a long way to the shop')
     await dialog.getByRole('button', { name: 'Sign in', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
-    failures = failures.filter((message) => !message.includes('status of 401'))
+    forgetFailures(failures, /status of 401/)
   }
 
   it('keeps what was typed into a dialog when the session ends before it is saved', async () => {
@@ -1161,7 +1162,7 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await Promise.all([failed, page.getByRole('button', { name: /^(Activate|Pause)$/ }).click()])
     await page.unroute(trigger)
     expect(await subject.inputValue()).toBe('Good to see you')
-    failures = failures.filter((message) => !message.includes('status of 500'))
+    forgetFailures(failures, /status of 500/)
 
     await endSession()
     // The preview is read again for what is typed: not by keys, which go to the dialog when another request opened it.
