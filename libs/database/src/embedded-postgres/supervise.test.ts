@@ -84,3 +84,17 @@ it('stops while waiting for a restart', async () => {
   await supervised.stop()
   expect(restart).toHaveBeenCalledTimes(1)
 })
+
+it('stops a server that was being restarted', async () => {
+  const [first, second] = [aServer(), aServer()]
+  const { promise: restarted, resolve } = Promise.withResolvers<Server>()
+  const restart = vi.fn(() => restarted)
+  const { exited, stop } = supervise(first.server, restart)
+  first.die()
+  await eventually('it is started again', () => restart.mock.calls.length === 1)
+  const stopped = stop()
+  resolve(second.server)
+  await stopped
+  expect(await exited).toEqual(ended)
+  expect(restart).toHaveBeenCalledTimes(1)
+})

@@ -37,6 +37,8 @@ export const superviseServer = (
     if (stopping.signal.aborted) return false
     try {
       server = await restart()
+      // `stop` has ended the one before.
+      if (stopping.signal.aborted) await server.stop()
       return true
     } catch (error) {
       log(`PostgreSQL could not be started again: ${error instanceof Error ? error.message : error}`)
@@ -63,8 +65,6 @@ export const superviseServer = (
     stopping.abort()
     await server.stop()
     await exited
-    // Stops a server that was starting meanwhile.
-    await server.stop()
   }
   let stopped: Promise<void> | undefined
   return {
