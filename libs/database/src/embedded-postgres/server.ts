@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { readFile, rm, stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import path from 'node:path'
@@ -100,15 +101,27 @@ const removeStalePidFile = async (data: string): Promise<void> => {
   await rm(path.join(data, 'postmaster.pid'), { force: true })
 }
 
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
+// Below the ports that a system gives to outgoing connections (from 32768 on Linux, from 49152 on others). One of these would
+// keep the server from starting again on its port: in the worst case that of a client that waits for it, connected to itself.
+const [FIRST_PORT, PORTS] = [30_000, 2_768]
+const MAX_PROBES = 100
+
+/** Whether a port of 127.0.0.1 is free. */
+const isFree = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
     const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
+    probe.once('error', () => resolve(false))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
   })
+
+/** A port that is free now. @throws Error when none of many is */
+const freePort = async (): Promise<number> => {
+  for (let probes = 0; probes < MAX_PROBES; probes++) {
+    const port = FIRST_PORT + randomInt(PORTS)
+    if (await isFree(port)) return port
+  }
+  throw new Error(`PostgreSQL finds no free port from ${FIRST_PORT} to ${FIRST_PORT + PORTS - 1}`)
+}
 
 // Leaves out routine messages (LOG), and the details of errors, because they may contain personal data.
 const createLogFilter = (log: Log): Log => {
