@@ -24,6 +24,18 @@ const useMovements = (of: { couponId: string } | { poolId: string }, growing = f
   )
 }
 
+const kindColumn = {
+  title: 'Movement',
+  cell: (movement: CardMovement) => (
+    <>
+      <Status status={movement.kind} />
+      <NarrowLine>
+        <Cause movement={movement} />
+        <Time at={movement.createdAt} as="ago" />
+      </NarrowLine>
+    </>
+  ),
+}
 const amountColumn = {
   title: 'Amount',
   align: 'right' as const,
@@ -59,18 +71,7 @@ export const PoolMovements = ({
     list={useMovements({ poolId }, growing)}
     keyOf={({ id }) => id}
     columns={[
-      {
-        title: 'Movement',
-        cell: (movement) => (
-          <>
-            <Status status={movement.kind} />
-            <NarrowLine>
-              <Cause movement={movement} />
-              <Time at={movement.createdAt} as="ago" />
-            </NarrowLine>
-          </>
-        ),
-      },
+      kindColumn,
       causeColumn,
       amountColumn,
       timeColumn,
@@ -103,18 +104,7 @@ export const CardMovements = ({ card }: { card: GiftCard }) => {
         list={useMovements({ couponId: card.id })}
         keyOf={({ id }) => id}
         columns={[
-          {
-            title: 'Movement',
-            cell: (movement) => (
-              <>
-                <Status status={movement.kind} />
-                <NarrowLine>
-                  <Cause movement={movement} />
-                  <Time at={movement.createdAt} as="ago" />
-                </NarrowLine>
-              </>
-            ),
-          },
+          kindColumn,
           causeColumn,
           amountColumn,
           timeColumn,

@@ -50,7 +50,7 @@ export const Codes = ({
     ),
   )
   const title = isCards ? 'Gift cards' : 'Codes'
-  const revoke = useRevoke('Code revoked', projectId)
+  const revoke = useRevoke('Code revoked')
   const revokeAll = useChange(
     () =>
       unwrap(

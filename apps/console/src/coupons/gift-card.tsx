@@ -77,11 +77,10 @@ const GiftCardDetails = ({ card }: { card: GiftCard }) => {
 /** What an editor can do with a gift card now. */
 const GiftCardActions = ({ card }: { card: GiftCard }) => {
   const { id, code, status, balance } = card
-  const projectId = useProjectId()
   const mayEdit = useMay('editor')
   const [form, setForm] = useState<'top-up' | 'transfer'>()
   const close = () => setForm(undefined)
-  const revoke = useRevoke('Card revoked', projectId)
+  const revoke = useRevoke('Card revoked')
   const isRevoked = status === 'revoked'
   if (!mayEdit || (isRevoked && balance.amount === 0)) return null
   return (
@@ -114,8 +113,9 @@ const GiftCardActions = ({ card }: { card: GiftCard }) => {
 }
 
 /** Revokes a code or a gift card by its id. */
-export const useRevoke = (done: string, projectId: string) =>
-  useChange(
+export const useRevoke = (done: string) => {
+  const projectId = useProjectId()
+  return useChange(
     (id: string) =>
       unwrap(
         api.PATCH('/api/projects/{projectId}/coupons/{id}', {
@@ -125,3 +125,4 @@ export const useRevoke = (done: string, projectId: string) =>
       ),
     { done, quiet: true },
   )
+}
