@@ -69,7 +69,13 @@ export const createRunList = (store: Pick<EventStore, 'queriesUntil'>): RunList 
   return ({ projectId, request, timeoutMs = LIST_TIMEOUT_MS }, read) => {
     const run = (store: EventQueries, signal: AbortSignal) =>
       queue.run(ownerOfProject(projectId), () => read(store), { signal })
-    return untilTimeout(store, request, timeoutMs, run, 'repeat it, or ask for fewer events')
+    return untilTimeout(
+      store,
+      disconnectSignal(request),
+      timeoutMs,
+      run,
+      'repeat it, or ask for fewer events',
+    )
   }
 }
 
@@ -98,8 +104,12 @@ export const createRunQuery = (
   })
 
   return async ({ projectId, from, to, request, timeoutMs = defaultTimeoutMs, lane = 'own' }, answer) => {
-    const signal = disconnectSignal(request)
-    const end = await queue.acquire(ownerOfProject(projectId), { lane, maxWaitMs: MAX_WAIT_MS, signal })
+    const disconnected = disconnectSignal(request)
+    const end = await queue.acquire(ownerOfProject(projectId), {
+      lane,
+      maxWaitMs: MAX_WAIT_MS,
+      signal: disconnected,
+    })
     const run = (queries: EventQueries, stop: AbortSignal) => {
       const queryStore: QueryStore = async (query) => {
         stop.throwIfAborted()
@@ -107,19 +117,18 @@ export const createRunQuery = (
       }
       return answer(queryStore).finally(end)
     }
-    return untilTimeout(store, request, timeoutMs, run, adviceFor({ from, to }))
+    return untilTimeout(store, disconnected, timeoutMs, run, adviceFor({ from, to }))
   }
 }
 
 /** Runs queries that stop after a time or when the client disconnects. @throws AppError store_unavailable */
 const untilTimeout = async <T>(
   store: Pick<EventStore, 'queriesUntil'>,
-  request: Pick<HttpRequest, 'onEnd'>,
+  disconnected: AbortSignal,
   timeoutMs: number,
   run: (queries: EventQueries, stop: AbortSignal) => Promise<T>,
   advice: string,
 ): Promise<T> => {
-  const disconnected = disconnectSignal(request)
   const deadline = AbortSignal.timeout(timeoutMs)
   const stop = AbortSignal.any([disconnected, deadline])
   const stopped = new Promise<never>((_, reject) => {
