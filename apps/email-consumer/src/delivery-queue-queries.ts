@@ -1,6 +1,5 @@
 import type { EmailDeliveryStatus } from '@waymark/contracts/email'
-import type { Database } from '@waymark/database'
-import { NOW } from '@waymark/database'
+import { type Database, NOW } from '@waymark/database'
 import { publishEmails, type ReportedEmail } from './publish-emails.ts'
 
 /** A delivery that this process may attempt until its lease ends. */

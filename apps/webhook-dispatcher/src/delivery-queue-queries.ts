@@ -1,5 +1,4 @@
-import type { Database } from '@waymark/database'
-import { NOW } from '@waymark/database'
+import { type Database, NOW } from '@waymark/database'
 
 /** A delivery that this process may attempt until its lease ends. */
 export type ClaimedDelivery = {

@@ -1,6 +1,5 @@
 import { MAX_REPLAYED_DELIVERIES } from '@waymark/contracts/webhook'
-import type { Database } from '@waymark/database'
-import { NOW } from '@waymark/database'
+import { type Database, NOW } from '@waymark/database'
 
 /** Deliveries that are examined at once, and may wait before more are queued. */
 const PORTION = 1_000

@@ -230,7 +230,6 @@ export const dropEmptyFile = (db: Database, { id, attempt }: ClaimedFile): Promi
     return true
   })
 
-// Rounded down, because the column would round `now()` up to a time that has not come yet.
 const RELEASE = `
   UPDATE ingest.archive_files SET lease_until = now() WHERE id = $1 AND attempt = $2`
 
