@@ -108,6 +108,8 @@ describe('zonedBuckets', () => {
       'Australia/Lord_Howe',
       'Asia/Kathmandu',
       'Asia/Beirut',
+      'America/Santiago',
+      'Africa/Cairo',
       'America/Sao_Paulo',
     )
     const intervals = fc.constantFrom('hour' as const, 'day' as const, 'week' as const, 'month' as const)

@@ -8,6 +8,15 @@ const STEPS: Record<StatsInterval, Temporal.DurationLike> = {
   month: { months: 1 },
 }
 
+const HOUR_MS = 3_600_000
+/** The length, in ms, of buckets between which the clock does not change. Months have none. */
+const LENGTHS_MS: Record<StatsInterval, number> = {
+  hour: HOUR_MS,
+  day: 24 * HOUR_MS,
+  week: 7 * 24 * HOUR_MS,
+  month: Number.NaN,
+}
+
 /** Whether this runtime knows the IANA time zone. UTC is always known. */
 export const isTimeZone = (name: string): boolean => {
   try {
@@ -31,18 +40,33 @@ export const zonedBuckets = (
   max: number,
 ): number[] | undefined => {
   const buckets: number[] = []
-  let at = startOf(interval, Temporal.Instant.fromEpochMilliseconds(from).toZonedDateTimeISO(timeZone))
-  while (at.epochMilliseconds < to) {
+  const length = LENGTHS_MS[interval]
+  let at = startOf(interval, zonedTime(from, timeZone)).epochMilliseconds
+  let isRegular = false
+  let clockChange = at
+  while (at < to) {
     if (buckets.length === max) return undefined
-    buckets.push(at.epochMilliseconds)
-    at = startAfter(interval, at)
+    buckets.push(at)
+    // A year of hours takes Temporal 60 ms of the main thread, numbers less than one.
+    if (isRegular && at + length < clockChange) {
+      at += length
+      continue
+    }
+    const zoned = zonedTime(at, timeZone)
+    clockChange = zoned.getTimeZoneTransition('next')?.epochMilliseconds ?? Number.POSITIVE_INFINITY
+    const next = startAfter(interval, zoned).epochMilliseconds
+    isRegular = next - at === length && next < clockChange
+    at = next
   }
   return buckets
 }
 
+const zonedTime = (at: number, timeZone: string): Temporal.ZonedDateTime =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone)
+
 /** The beginning (ms, UTC) of the `count`th bucket after the one that begins at `at`. */
 export const bucketAfter = (interval: StatsInterval, timeZone: string, at: number, count: number): number => {
-  let start = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone)
+  let start = zonedTime(at, timeZone)
   for (let n = 0; n < count; n++) start = startAfter(interval, start)
   return start.epochMilliseconds
 }
@@ -56,7 +80,7 @@ export const previousPeriod = (
   timeZone: string,
   { from, to, buckets }: { from: number; to: number; buckets: readonly number[] },
 ): { from: number; to: number; buckets: number[] } => {
-  const zoned = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone)
+  const zoned = (at: number) => zonedTime(at, timeZone)
   const unit = `${interval}s` as const
   const whole = Math.max(1, Math.floor(zoned(from).until(zoned(to), { largestUnit: unit })[unit]))
   const count = zoned(from).add({ [unit]: whole }).epochMilliseconds < to ? whole + 1 : whole
