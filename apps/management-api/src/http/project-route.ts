@@ -20,9 +20,9 @@ import {
   type Reply,
   type Route,
 } from '@waymark/service-kit'
-import { roleOf } from '../accounts/read-account.ts'
 import { actorOf, coversProject, type Session, type Sessions } from '../accounts/session-queries.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
+import { findMembership } from '../projects/membership-queries.ts'
 import { runAsCaller, type WriteCaller } from './caller-queries.ts'
 import { matchRequirement, type ProjectReply, taggedReply } from './entity-tag.ts'
 import {
@@ -160,7 +160,7 @@ export const lacksRole = (requiredRole: ProjectRole): AppError =>
  * @throws AppError forbidden when the tenant requires a second factor and the sign-in had none
  */
 export const findRole = async (
-  db: Pick<Platform['db'], 'prisma'>,
+  db: Pick<Platform['db'], 'pool'>,
   projectId: string,
   user: Member,
 ): Promise<ProjectRole | undefined> => (await findMember(db, projectId, user))?.role
@@ -168,17 +168,14 @@ export const findRole = async (
 type Member = Pick<Session['user'], 'id' | 'meetsSecondFactor'>
 
 const findMember = async (
-  { prisma }: Pick<Platform['db'], 'prisma'>,
+  db: Pick<Platform['db'], 'pool'>,
   projectId: string,
   user: Member,
 ): Promise<{ role: ProjectRole; tenantId: string } | undefined> => {
   if (!UUID.test(projectId)) return undefined
-  const member = await prisma.projectMember.findFirst({
-    where: { projectId, userId: user.id, project: { archivedAt: null } },
-    include: { project: { select: { tenantId: true, tenant: { select: { requiresSecondFactor: true } } } } },
-  })
-  if (member?.project.tenant.requiresSecondFactor && !user.meetsSecondFactor) throw secondFactorRequired()
-  return member ? { role: roleOf(member.role), tenantId: member.project.tenantId } : undefined
+  const member = await findMembership(db, projectId, user.id)
+  if (member?.requiresSecondFactor && !user.meetsSecondFactor) throw secondFactorRequired()
+  return member
 }
 
 // The id in the path beside the project's, or that of the created resource.
