@@ -194,10 +194,50 @@ const patternProblem = (pattern: string): string | undefined => {
   try {
     // Without a time limit, because a busy machine would refuse what an idle one accepts.
     const limits = { maxSteps: MAX_PATTERN_STEPS, maxScore: 1_000 }
-    return isSafePattern(pattern, { unicode: true, ...limits }).safe ? undefined : UNSAFE_PATTERN
+    if (!isSafePattern(pattern, { unicode: true, ...limits }).safe) return UNSAFE_PATTERN
+    return lookaroundReach(pattern) > MAX_LOOKAROUND_REACH ? LONG_LOOKAROUND : undefined
   } catch {
     return `has a pattern that is no regular expression${needlessEscape(pattern)}`
   }
+}
+
+/**
+ * Maximum characters that a lookahead or lookbehind may read at each position of a text. One that reads to the end takes
+ * quadratic time, which the analysis of patterns does not count.
+ */
+const MAX_LOOKAROUND_REACH = 1_000
+
+/** The parts of a pattern with a meaning here: escapes, classes, quantifiers with and without a limit, and groups. */
+const PATTERN_PARTS = /\\.|\[(?:\\.|[^\]\\])*\]|([*+]|\{\d+,\})|\{(?:\d+,)?(\d+)\}|(\((?:\?<?[=!])?)|(\))/gsu
+
+/**
+ * At least as many characters as any lookaround of a valid pattern reads: its length times the limits of its quantifiers.
+ * Lookaheads at the start, as in `^(?=.*\d)(?=.*[a-z])`, run once and do not count.
+ */
+const lookaroundReach = (pattern: string): number => {
+  const open: { start: number; counted: boolean; atStart: boolean }[] = []
+  let startEnds = pattern.startsWith('^') ? 1 : 0
+  let factor = 1
+  let reach = 0
+  for (const { 0: found, 1: unlimited, 2: limit, 3: group, 4: close, index } of pattern.matchAll(
+    PATTERN_PARTS,
+  )) {
+    const isCounted = open.some(({ counted }) => counted)
+    if (group !== undefined) {
+      const atStart = open.length === 0 && startEnds > 0 && index === startEnds && /^\(\?[=!]/.test(found)
+      const counted = group !== '(' && !atStart
+      if (counted && !isCounted) factor = 1
+      open.push({ start: index, counted, atStart })
+    } else if (close !== undefined) {
+      const closed = open.pop()
+      if (closed?.atStart) startEnds = index + 1
+      if (closed?.counted) reach = Math.max(reach, (index - closed.start) * factor)
+    } else if (isCounted) {
+      if (unlimited !== undefined) return Number.POSITIVE_INFINITY
+      if (limit !== undefined) factor *= Math.max(1, Number(limit))
+    }
+  }
+  return reach
 }
 
 /** Of each escape, the backslash and what follows it. Group 1 is an escape that no regular expression knows. */
@@ -222,6 +262,10 @@ const isInClass = (pattern: string, index: number): boolean => {
   }
   return inside
 }
+
+const LONG_LOOKAROUND =
+  'has a pattern with a lookahead or lookbehind that could read the whole text at each position; move a lookahead to the ' +
+  'start, directly after ^, or give its repetitions small limits such as {0,9}'
 
 const UNSAFE_PATTERN =
   'has a pattern that could take exponential time or is too complex to tell; use one with fewer repetitions and ' +
