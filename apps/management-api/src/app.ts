@@ -32,6 +32,7 @@ import { giftCardRoutes } from './coupons/gift-cards.ts'
 import { redemptionRoutes } from './coupons/redemptions.ts'
 import { applyProposals } from './decisions/apply-proposals.ts'
 import { codeReferenceRoutes } from './decisions/code-references.ts'
+import { decisionBacktestRoute } from './decisions/decision-backtest.ts'
 import { decisionPreviewRoute } from './decisions/decision-preview.ts'
 import { decisionResultsRoute } from './decisions/decision-results.ts'
 import { decisionStatsRoute } from './decisions/decision-stats.ts'
@@ -202,6 +203,7 @@ export const createManagementApi = (
       ...codeReferenceRoutes(deps),
       ...environmentRoutes(deps),
       decisionPreviewRoute(deps),
+      decisionBacktestRoute(deps),
       decisionStatsRoute(deps),
       decisionResultsRoute(deps),
       ...segmentRoutes(deps),

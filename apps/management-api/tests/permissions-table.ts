@@ -252,6 +252,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   replaceCodeReferences: 'editor',
   listCodeReferences: 'viewer',
   previewDecision: 'viewer',
+  backtestDecision: 'viewer',
   getDecisionStats: 'viewer',
   getDecisionResults: 'viewer',
   createSegment: 'editor',

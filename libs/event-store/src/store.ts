@@ -85,6 +85,11 @@ export type EventQueries = {
    */
   countByPerson(query: PersonCountsQuery): Promise<PersonCount[]>
   /**
+   * Samples people who have a moment in a range: those with the least ids, as many as the limits allow but at least one.
+   * Ids are hashes, so this depends on nothing else about them. Erased events are left out.
+   */
+  sampleMoments(query: MomentsQuery): Promise<SampledMoments>
+  /**
    * Reads events, the last received first, and of those received at the same time the one with the greatest key first.
    * Erased events and those that `completeEvents` has yet to complete are left out. Each portion is one statement, which
    * reads a range of receipts, so a portion may be empty. The range grows until it has events. The caller may stop after
@@ -338,6 +343,26 @@ export type PersonCountsQuery = {
 }
 
 export type PersonCount = { profileId: string /** Such as `2026-11-27`. */; day: string; n: number }
+
+/**
+ * The moments of people: events from `from` to before `to` (in ms) that are of no bot and have the name, if one is given;
+ * and all events of the counted names since `countedFrom`, also those of bots.
+ */
+export type MomentsQuery = TimeRange & {
+  projectId: string
+  eventName?: string | undefined
+  countedEvents: readonly string[]
+  countedFrom: number
+  /** Maximum people, and events of all of them. */
+  maxPeople: number
+  maxMoments: number
+}
+
+/** An event of a person at its time, in ms. */
+export type Moment = { profileId: string; at: number; eventName: string; bot: boolean }
+
+/** The number of all people with a moment in the range, and the events of the sampled ones by person and time. */
+export type SampledMoments = { people: number; moments: Moment[] }
 
 /** The place of an event in the order of receipt, in ms. */
 export type EventPlace = {

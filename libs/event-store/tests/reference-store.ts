@@ -370,6 +370,30 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
         return { profileId, day, n: of.length }
       })
     },
+    sampleMoments: async (query) => {
+      const { projectId, from, to, eventName, countedEvents, countedFrom, maxPeople, maxMoments } = query
+      const all = events.flatMap((event) => {
+        const [profileId, at, bot] = [personOf(event), Date.parse(event.timestamp), event.context.bot]
+        if (event.erased || event.projectId !== projectId || profileId === null || at >= to) return []
+        const decides = at >= from && !bot && (eventName === undefined || event.eventName === eventName)
+        const counts = at >= countedFrom && countedEvents.includes(event.eventName)
+        const key = eventKeyOf(event.eventId)
+        return decides || counts ? [{ profileId, at, eventName: event.eventName, bot, decides, key }] : []
+      })
+      const people = [...Map.groupBy(all, ({ profileId }) => profileId)]
+        .filter(([, of]) => of.some(({ decides }) => decides))
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+      let sum = 0
+      const chosen = people.filter(([, of], index) => {
+        sum += of.length
+        return index === 0 || (index < maxPeople && sum <= maxMoments)
+      })
+      const moments = chosen
+        .flatMap(([, of]) => of.toSorted((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1)))
+        .slice(0, maxMoments)
+        .map(({ decides: _, key: __, ...moment }) => moment)
+      return { people: people.length, moments }
+    },
     findEventNames: async (keys) =>
       events
         .map(({ projectId, eventId, eventName }) => ({ projectId, eventKey: eventKeyOf(eventId), eventName }))

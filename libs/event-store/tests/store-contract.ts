@@ -420,6 +420,21 @@ const countsArbitrary = fc
       },
     ],
   )
+const momentsArbitrary: fc.Arbitrary<QueryCall> = fc
+  .record({
+    range: rangeArbitrary,
+    eventName: fc.option(fc.constantFrom('page_view', 'order'), { nil: undefined }),
+    countedEvents: fc.uniqueArray(fc.constantFrom('page_view', 'add_to_cart', 'order'), { maxLength: 2 }),
+    counted: fc.integer({ min: 0, max: DAYS * 24 }),
+    maxPeople: fc.integer({ min: 1, max: 4 }),
+    maxMoments: fc.integer({ min: 1, max: 30 }),
+  })
+  .map(
+    ({ range, counted, ...rest }): QueryCall => [
+      'sampleMoments',
+      { projectId: PROJECT(1), ...range, ...rest, countedFrom: START + counted * HOUR_MS },
+    ],
+  )
 
 const eventsArbitrary: fc.Arbitrary<QueryCall> = fc
   .record({
@@ -476,6 +491,8 @@ const queriesArbitrary = fc.tuple(
   segmentArbitrary,
   segmentArbitrary,
   countsArbitrary,
+  momentsArbitrary,
+  momentsArbitrary,
   eventsArbitrary,
   eventsArbitrary,
 )
@@ -485,6 +502,7 @@ const apply = async (store: EventWrites, [method, argument]: Change): Promise<un
   return Array.isArray(answer) ? comparable(answer) : answer
 }
 const run = async (store: EventQueries, [method, query]: QueryCall): Promise<unknown[]> => {
+  if (method === 'sampleMoments') return [await store.sampleMoments(query)]
   if (method !== 'readEvents') return store[method](query as never)
   const portions = await Array.fromAsync(store.readEvents(query))
   for (const { events } of portions) expect(events.length).toBeLessThanOrEqual(query.portion())

@@ -153,6 +153,87 @@ export const describeDecisions = (start: () => Promise<Constellation>): void => 
     for (let n = 0; n < TIMES; n++) await goThrough()
   })
 
+  it('replays what people were given, person by person', async () => {
+    const [viewed, asked] = [`viewed-${randomUUID()}`, `asked-${randomUUID()}`]
+    const key = await create({
+      ...halves,
+      rules: [
+        { id: 'pro', condition: { '==': [{ var: 'traits.plan' }, 'pro'] }, variant: 'treatment' },
+        {
+          id: 'often',
+          condition: { '>=': [{ var: `counts.${viewed}.7d` }, 2] },
+          split: [
+            { variant: 'control', weight: 1 },
+            { variant: 'treatment', weight: 1 },
+          ],
+        },
+      ],
+    })
+    const sent = async (path: string, body: Json) =>
+      expect((await call('POST', path, { ...body, eventId: randomUUID() })).status).toBeLessThan(300)
+    // Person 6 is known by two visitors, and person 7 is erased.
+    const plans = ['pro', 'free', 'free', 'free', 'free', 'free', 'pro', 'pro']
+    const given = await Promise.all(
+      plans.map(async (plan, n) => {
+        const visitorId = `v-${randomUUID()}`
+        const userId = `u-${randomUUID()}`
+        const traits = { plan, name: `n${n}` }
+        expect((await call('POST', '/api/v1/identify?sync=1', { visitorId, userId, traits })).status).toBe(
+          200,
+        )
+        for (let view = 0; view < n % 4; view++) await sent('/api/v1/t', { eventName: viewed, visitorId })
+        const profileId = await eventually('all views are counted', async () => {
+          const { body } = await manage('POST', `decisions/${key}/preview`, { visitorId })
+          return (body.counts as Record<string, Json>)[viewed]?.['7d'] === n % 4 && String(body.profileId)
+        })
+        const { variant, reason, ruleId } = await sure(key, { visitorId })
+        await sent('/api/v1/t', { eventName: asked, visitorId })
+        if (n === 6) {
+          const other = `v-${randomUUID()}`
+          await sent('/api/v1/t', { eventName: asked, visitorId: other })
+          await call('POST', '/api/v1/identify?sync=1', { visitorId: other, userId })
+        }
+        return { profileId, variant, outcome: `${variant} ${reason} ${ruleId}` }
+      }),
+    )
+    expect((await manage('DELETE', `profiles/${given[7]?.profileId}`)).status).toBeLessThan(300)
+    const kept = given.slice(0, 7)
+    const backtest = async (more: Json = {}) => {
+      const body = { days: 1, eventName: asked, ...more }
+      const reply = await manage('POST', `decisions/${key}/backtest`, body)
+      expect([reply.status, reply.body.error]).toEqual([200, undefined])
+      return reply.body
+    }
+    type Replayed = { variant: string; sample: string[]; outcomes: { people: number }[] } & Json
+    const replayed = await eventually(
+      'all events are stored, and merges and the erasure are known',
+      async () => {
+        const body = await backtest()
+        return body.people === 7 && body.replayed === 7 && body.evaluations === 8 && body
+      },
+    )
+    const variants = replayed.variants as Replayed[]
+    for (const { variant, people, sample } of variants) {
+      const expected = kept.filter((one) => one.variant === variant).map(({ profileId }) => profileId)
+      expect(people).toBe(expected.length)
+      expect(sample).toHaveLength(Math.min(5, expected.length))
+      expect(expected).toEqual(expect.arrayContaining(sample))
+    }
+    const outcomes = variants.flatMap(({ variant, outcomes }) =>
+      outcomes.flatMap(({ reason, ruleId, people }: Json) =>
+        Array.from({ length: Number(people) }, () => `${variant} ${reason} ${ruleId}`),
+      ),
+    )
+    expect(outcomes.sort()).toEqual(kept.map(({ outcome }) => outcome).sort())
+
+    const everyone = await backtest({ definition: { ...halves, rules: [{ variant: 'treatment' }] } })
+    expect(everyone.variants).toMatchObject([
+      { people: 0 },
+      { variant: 'treatment', people: 7, evaluations: 8 },
+    ])
+    expect((await manage('GET', `decisions/${key}`)).body).toMatchObject({ version: 1, rules: [{}, {}] })
+  })
+
   it('answers each key: fallback without a rule, DISABLED when paused, ERROR when unknown', async () => {
     const key = await create({ ...halves, rules: [] })
     expect(await decide({ visitorId: 'v', keys: [key, 'nobody-knows'] })).toEqual([

@@ -46,7 +46,8 @@ export type RunQuery = <T>(
     /** Whose query it is: of the project's users and keys, unless given. */
     lane?: 'own' | 'shared' | 'alerts'
   },
-  answer: (queryStore: QueryStore) => Promise<T>,
+  /** `stop` aborts once the time is over or the client has disconnected. */
+  answer: (queryStore: QueryStore, stop: AbortSignal) => Promise<T>,
 ) => Promise<T>
 
 /** Answers a request by reading events. `read` gets a store whose queries end with the request. */
@@ -115,7 +116,7 @@ export const createRunQuery = (
         stop.throwIfAborted()
         return query(queries)
       }
-      return answer(queryStore).finally(end)
+      return answer(queryStore, stop).finally(end)
     }
     return untilTimeout(store, disconnected, timeoutMs, run, adviceFor({ from, to }))
   }

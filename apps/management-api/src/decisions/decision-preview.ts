@@ -29,7 +29,10 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
   projectRoute(previewDecision, async ({ projectId, key, body }) => {
     const { environment = PRODUCTION } = body
     await requireEnvironment(db.prisma, projectId, environment)
-    const found = await readWithPrerequisites(db, projectId, key, environment)
+    const row = requireFound(
+      await db.prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }),
+    )
+    const found = await readWithPrerequisites(db, toDecision(row), environment)
     const segments = createSegmentSet(await readSegmentsOf(db.prisma, projectId, found), compileSegment)
     const decisions = createDecisionSet(found, compileDecision, segments).in(environment)
     const turns = new LoopTurns()
@@ -93,26 +96,26 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
   })
 
 /**
- * Reads a decision and the prerequisites of it. Others are left alone: all decisions of a project, with archived ones, may
- * be very large, and reading them would delay other requests.
+ * Reads the prerequisites of a decision, which are added to it. Others are left alone: all decisions of a project, with
+ * archived ones, may be very large, and reading them would delay other requests.
  */
-const readWithPrerequisites = async (
+export const readWithPrerequisites = async (
   { prisma }: ManagementDeps['db'],
-  projectId: string,
-  key: string,
+  decision: Decision,
   environment: string,
 ): Promise<Decision[]> => {
-  const found = new Map<string, Decision>()
-  let keys = [key]
-  while (keys.length > 0) {
-    const rows = await prisma.decision.findMany({ where: { projectId, key: { in: keys } } })
-    for (const row of rows) found.set(row.key, toDecision(row))
-    const needed = rows.flatMap((row) =>
-      inEnvironment(toDecision(row), environment).definition.rules.flatMap(({ prerequisites }) =>
-        prerequisites.map((one) => one.decision),
+  const { projectId } = decision
+  const found = new Map([[decision.key, decision]])
+  for (let read = [decision]; read.length > 0; ) {
+    const needed = read.flatMap((one) =>
+      inEnvironment(one, environment).definition.rules.flatMap(({ prerequisites }) =>
+        prerequisites.map((prerequisite) => prerequisite.decision),
       ),
     )
-    keys = [...new Set(needed)].filter((one) => !found.has(one))
+    const keys = [...new Set(needed)].filter((key) => !found.has(key))
+    const rows = await prisma.decision.findMany({ where: { projectId, key: { in: keys } } })
+    read = rows.map(toDecision)
+    for (const one of read) found.set(one.key, one)
   }
   return [...found.values()]
 }

@@ -5,6 +5,7 @@ import { analyticsOperations } from './analytics.ts'
 import { annotationOperations } from './annotations.ts'
 import { apiKeyOperations } from './api-keys.ts'
 import { auditLogOperations } from './audit-log.ts'
+import { backtestOperations } from './backtests.ts'
 import { codeReferenceOperations } from './code-references.ts'
 import { conversionOperations } from './conversions.ts'
 import { couponOperations } from './coupon-operations.ts'
@@ -94,6 +95,7 @@ export const operations: readonly Operation[] = [
   ...decisionOperations,
   ...proposalOperations,
   ...codeReferenceOperations,
+  ...backtestOperations,
   ...environmentOperations,
   ...segmentsOperations,
   ...rejectedEventOperations,

@@ -25,6 +25,7 @@ const READING = [
   'listDecisions',
   'getDecision',
   'previewDecision',
+  'backtestDecision',
   'getDecisionStats',
   'getDecisionResults',
   'getDecisionHistory',

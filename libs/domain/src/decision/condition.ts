@@ -71,6 +71,29 @@ export const missingIn = (condition: unknown, data: ConditionData): string[] => 
   return [...new Set(found)]
 }
 
+/**
+ * The traits that a condition reads, by the first part of their path. `null`: it may read all of them, or its paths are
+ * computed.
+ */
+export const traitsIn = (condition: unknown): string[] | null => {
+  if (typeof condition !== 'object' || condition === null) return []
+  const names: string[] = []
+  for (const [name, argument] of Object.entries(condition)) {
+    const inside = traitsIn(argument)
+    if (inside === null) return null
+    names.push(...inside)
+    if (Array.isArray(condition) || (name !== 'var' && name !== 'val')) continue
+    const [root = '', trait] = pathOf(name, argument) ?? []
+    if (root === '' || (root === 'traits' && trait === undefined)) return null
+    if (root === 'traits' && trait !== undefined) names.push(trait)
+  }
+  return [...new Set(names)]
+}
+
+/** The parts of the context that a condition reads, such as `context.plan`, and that are not given. */
+export const contextIn = (condition: unknown, context: ConditionData['context']): string[] =>
+  missingIn(condition, { traits: {}, context, counts: {} }).filter((path) => path.startsWith('context.'))
+
 const isPresent = (data: unknown, path: readonly string[]): boolean => {
   let value = data
   for (const key of path) {

@@ -5,6 +5,15 @@ export {
   isInactiveDraft,
   type NeededApproval,
 } from './approvals.ts'
+export {
+  type Backtest,
+  type BacktestEvent,
+  type BacktestPerson,
+  createBacktestTally,
+  type Replayed,
+  replayDecision,
+  rulesBefore,
+} from './backtest.ts'
 export { controlOf, decisionProblems } from './check-decision.ts'
 export { type Comparison, compareRates, rateOf } from './compare-rates.ts'
 export {
@@ -15,13 +24,16 @@ export {
   rolloutAt,
 } from './compiled-decision.ts'
 export {
+  type CountRef,
   compileCondition,
+  contextIn,
   countsOf,
   type DayCount,
   firstDayOf,
   MAX_COUNT_DAYS,
   missingIn,
   segmentsIn,
+  traitsIn,
 } from './condition.ts'
 export {
   type Choice,

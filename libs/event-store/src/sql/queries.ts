@@ -2,6 +2,7 @@ import type { EventQueries, EventStore } from '../store.ts'
 import type { Database } from './dialect.ts'
 import { readEvents, readPlaces, readValues } from './event-queries.ts'
 import { measureFunnel } from './funnel-queries.ts'
+import { sampleMoments } from './moment-queries.ts'
 import { measurePaths } from './path-queries.ts'
 import { countByPerson } from './person-count-queries.ts'
 import { findProfiles } from './profile-queries.ts'
@@ -35,6 +36,7 @@ const queriesOf = (database: Database): EventQueries => ({
   findProfiles: (query) => findProfiles(database, query),
   measureSegment: (query) => measureSegment(database, query),
   countByPerson: (query) => countByPerson(database, query),
+  sampleMoments: (query) => sampleMoments(database, query),
   readEvents: (query) => readEvents(database, query),
   readPlaces: (query) => readPlaces(database, query),
   readValues: (query) => readValues(database, query),

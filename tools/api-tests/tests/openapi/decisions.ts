@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { backtestDecision } from '@waymark/contracts/http/backtests'
 import { listCodeReferences, replaceCodeReferences } from '@waymark/contracts/http/code-references'
 import {
   decide,
@@ -277,6 +278,7 @@ export const decisionExamples: Example[] = [
     }),
   },
   onOne(listCodeReferences, { query: { limit: '2' } }),
+  onOne(backtestDecision, { body: { days: 1 } }),
   onOne(previewDecision, { body: { visitorId: 'v', context: { plan: 'pro' } } }),
   onOne(getDecisionResults, { query: { history: 'true' } }),
   {

@@ -1,0 +1,204 @@
+import { randomUUID } from 'node:crypto'
+import { createMemoryRateLimiter } from '@waymark/cache'
+import { compileDecision, createDecisionSet, replayDecision, writeDecision } from '@waymark/domain/decision'
+import { resolveProfiles, writeTraits } from '@waymark/pipeline'
+import { anEnrichedEvent, services } from '@waymark/testing'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Json, startWorld, type World } from './world.ts'
+
+const HOUR_MS = 60 * 60 * 1_000
+const DAY_MS = 24 * HOUR_MS
+
+describe.skipIf(!services)('backtests', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await startWorld()
+  })
+  afterAll(() => world?.stop())
+
+  const manage: World['manage'] = (...args) => world.manage(...args)
+  const onOff = {
+    variants: [
+      { key: 'off', value: false },
+      { key: 'on', value: true },
+    ],
+    fallbackVariant: 'off',
+  }
+  const create = async (more: Json = {}): Promise<string> => {
+    const key = `d-${randomUUID()}`
+    const { status, body } = await manage('POST', 'decisions', { key, ...onOff, rules: [], ...more })
+    expect([status, body.errors]).toEqual([201, undefined])
+    return key
+  }
+  const backtest = async (key: string, body: Json): Promise<Json> => {
+    const reply = await manage('POST', `decisions/${key}/backtest`, { days: 7, ...body })
+    expect([reply.status, reply.body.errors]).toEqual([200, undefined])
+    return reply.body
+  }
+  /** Stores events of a new visitor, so many hours ago, and returns the id of the profile. */
+  const visits = async (eventName: string, hoursAgo: number[], more: Json = {}): Promise<string> => {
+    const { db, eventStore } = world.platform
+    const { projectId } = world
+    const visitorId = `v-${randomUUID()}`
+    const [profileId = null] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId: null }])
+    await eventStore.storeEvents(
+      hoursAgo.map((hours) => {
+        const at = new Date(Date.now() - hours * HOUR_MS).toISOString()
+        const event = { visitorId, eventName, ...more }
+        return { ...anEnrichedEvent({ projectId, receivedAt: at, event }), timestamp: at, profileId }
+      }),
+    )
+    return profileId ?? ''
+  }
+  const codes = (body: Json) => (body.unknown as Json[]).map(({ code }) => code)
+
+  describe('of decisions', () => {
+    it('replay events of the period, of a draft, and count those before', async () => {
+      const eventName = `e-${randomUUID()}`
+      const key = await create({
+        rules: [{ condition: { '>=': [{ var: `counts.${eventName}.2d` }, 2] }, variant: 'on' }],
+      })
+      const often = await visits(eventName, [30, 20, 2])
+      await visits(eventName, [500])
+      await visits(eventName, [1])
+      expect(await backtest(key, { days: 1, eventName })).toMatchObject({
+        key,
+        people: 2,
+        replayed: 2,
+        sampled: false,
+        evaluations: 3,
+        severalVariants: 0,
+        capped: { people: 0, evaluations: 0 },
+        variants: [
+          { variant: 'off', people: 1, evaluations: 1 },
+          { variant: 'on', people: 1, evaluations: 2, sample: [often], couponPoolId: null },
+        ],
+      })
+    })
+
+    it('replay a sample when there are more people than asked for', async () => {
+      const [eventName, key] = [`e-${randomUUID()}`, await create()]
+      for (let n = 0; n < 3; n++) await visits(eventName, [1])
+      const body = { eventName, maxPeople: 2 }
+      expect(await backtest(key, body)).toMatchObject({ people: 3, replayed: 2, sampled: true })
+      expect(await backtest(key, { ...body, maxPeople: 3 })).toMatchObject({ replayed: 3, sampled: false })
+    })
+
+    it('say what they cannot know', async () => {
+      const eventName = `e-${randomUUID()}`
+      const profileId = await visits(eventName, [3])
+      const other = await create({ status: 'active' })
+      const later = new Date(Date.now() + DAY_MS).toISOString()
+      const key = await create({
+        frequencyCap: { count: 1, windowSeconds: 60 },
+        rules: [
+          {
+            id: 'r1',
+            condition: { '==': [{ var: 'traits.plan' }, { var: 'context.plan' }] },
+            prerequisites: [{ decision: other, variants: ['on'] }],
+            ramp: [{ at: later, percentage: 50 }],
+            variant: 'on',
+          },
+        ],
+      })
+      const all = ['requests', 'context', 'ramp', 'references', 'frequency_cap', 'people']
+      expect(codes(await backtest(key, { eventName }))).toEqual(all)
+      const person = await world.platform.db.pool.query<{ bucketing_id: string }>(
+        'SELECT bucketing_id FROM ingest.profiles WHERE id = $1',
+        [profileId],
+      )
+      await writeTraits(world.platform.db, {
+        person: { projectId: world.projectId, kind: 'visitor', value: person.rows[0]?.bucketing_id ?? '' },
+        id: randomUUID(),
+        receivedAt: new Date().toISOString(),
+        traits: { plan: 'pro' },
+        verified: true,
+      })
+      const { unknown } = await backtest(key, { eventName, context: { plan: 'pro' } })
+      expect(unknown).toMatchObject([
+        { code: 'traits', people: 1 },
+        ...all.slice(0, 1).map((code) => ({ code })),
+        {},
+        {},
+        {},
+        {},
+      ])
+      expect(codes({ unknown })).not.toContain('context')
+    })
+
+    it('keep to the frequency cap as live decisions do', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 30 }),
+          fc.record({ count: fc.integer({ min: 1, max: 3 }), windowSeconds: fc.integer({ min: 1, max: 3 }) }),
+          async (gaps, frequencyCap) => {
+            let now = 0
+            const limiter = createMemoryRateLimiter({ now: () => now })
+            const times = gaps.map((gap) => {
+              now += gap
+              return now
+            })
+            const expected: boolean[] = []
+            for (const time of times) {
+              now = time
+              const { allowed } = await limiter.consume({
+                bucket: 'b',
+                key: 'k',
+                limit: frequencyCap.count,
+                windowMs: frequencyCap.windowSeconds * 1_000,
+              })
+              expected.push(!allowed)
+            }
+            const ids = { newRuleId: () => 'r', newSalt: () => 's' }
+            const definition = writeDecision(
+              { ...onOff, frequencyCap, rules: [{ variant: 'on' }] },
+              null,
+              ids,
+            )
+            const decision = {
+              id: 'd',
+              projectId: 'p',
+              key: 'd',
+              status: 'draft' as const,
+              version: 1,
+              definition,
+              states: null,
+            }
+            const compiled = compileDecision(decision)
+            const replayed = replayDecision(
+              {
+                projectId: 'p',
+                decisions: createDecisionSet([decision], () => compiled),
+                compiled,
+                counts: [],
+                countedEvents: new Set(),
+                context: {},
+                decidesAt: () => true,
+              },
+              { subject: 's', traits: {}, events: times.map((at) => ({ at, eventName: 'e', bot: false })) },
+            )
+            expect([...replayed].map(({ capped }) => capped)).toEqual(expected)
+          },
+        ),
+      )
+    })
+
+    it.each<[string, Json, number]>([
+      ['0 days', { days: 0 }, 422],
+      ['90 days', { days: 90 }, 200],
+      ['91 days', { days: 91 }, 422],
+      ['10,000 people', { maxPeople: 10_000 }, 200],
+      ['10,001 people', { maxPeople: 10_001 }, 422],
+      ['a definition that cannot be used', { definition: { ...onOff, rules: [{ variant: 'none' }] } }, 422],
+      ['an environment that there is not', { environment: 'no-such' }, 422],
+    ])('with %s answer by the limits', async (_what, body, status) => {
+      const key = await create()
+      expect((await manage('POST', `decisions/${key}/backtest`, { days: 1, ...body })).status).toBe(status)
+    })
+
+    it('of a decision that does not exist answer 404', async () => {
+      expect((await manage('POST', 'decisions/no-such/backtest', { days: 1 })).status).toBe(404)
+    })
+  })
+})
