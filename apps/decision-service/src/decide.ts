@@ -11,6 +11,7 @@ import {
   type DecisionSet,
   type Subject,
   subjectOf,
+  targetingKeyOf,
 } from '@waymark/domain/decision'
 import { type Identity, profileIdOf } from '@waymark/domain/identity'
 import type { DecisionSubject, Expose, Person } from '@waymark/pipeline'
@@ -153,7 +154,14 @@ export const createDecide = (deps: DecideDeps) => {
       context,
       counts: countsOf(decisions.counts, days, now),
     }
-    const decider = createDecider(decisions, { projectId, subject: subject.subject, data, days, now })
+    const decider = createDecider(decisions, {
+      projectId,
+      subject: subject.subject,
+      targetingKey: targetingKeyOf(request),
+      data,
+      days,
+      now,
+    })
     const decidedAt = new Date(now).toISOString()
     const decisionSubject = { ...subject, projectId, decidedAt, capName: capNameOf(subject) }
     const keys = typeof which === 'function' ? which(decisions).map(({ key }) => key) : which

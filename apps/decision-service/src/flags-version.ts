@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import type { Decision } from '@waymark/contracts/decision-definition'
 import {
   type DecisionSet,
+  effectiveTime,
   inEachEnvironment,
   isPublished,
   rampStepsOf,
@@ -41,9 +42,11 @@ export const flagsVersionOf = (decisions: DecisionSet, at: number): string => {
 
 /** When the schedule of a decision starts and ends, as far as it is set, and the steps of ramps in any environment. */
 const timesOf = (decision: Decision): number[] => {
-  const { startsAt, endsAt } = decision.definition.schedule ?? {}
+  const { schedule, bucketing } = decision.definition
+  const { startsAt, endsAt } = schedule ?? {}
   const steps = inEachEnvironment(decision).flatMap((one) =>
     one.definition.rules.flatMap((rule) => rampStepsOf(rule, stateOf(one, rule.id)).map(({ at }) => at)),
   )
-  return [...[startsAt, endsAt].flatMap((time) => (time ? new Date(time).getTime() : [])), ...steps]
+  const times = [startsAt, endsAt].flatMap((time) => (time ? new Date(time).getTime() : []))
+  return [...times, ...steps].map((time) => effectiveTime(time, bucketing))
 }

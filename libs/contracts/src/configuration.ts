@@ -254,7 +254,7 @@ export const configurationResources: readonly ConfigurationResource[] = [
     create: createDecision,
     update: updateDecision,
     remove: archiveDecision,
-    state: [...ids, 'version', 'warnings', 'stops', 'stale'],
+    state: [...ids, 'version', 'warnings', 'stops', 'stale', 'local', 'notLocal'],
     references: {
       'variants[].couponPoolId': 'coupon-pools',
       'metrics[].selectorId': 'metering-selectors',

@@ -247,6 +247,10 @@ const Metric = Type.Object(
   strict,
 )
 
+/** Whose buckets a decision uses, if not Waymark's own: those of flagd's providers, by text or by CBOR. */
+export const bucketings = ['flagd', 'flagd-cbor'] as const
+export type Bucketing = (typeof bucketings)[number]
+
 /** Maximum number of tags of a decision. */
 export const MAX_TAGS = 20
 
@@ -308,6 +312,16 @@ export const decisionParts = {
         'are those of production. Without an entry, the decision is off in that environment. An absent `status` or ' +
         '`rules` does not change; null removes the entry.',
     ),
+  ),
+  bucketing: Type.Optional(
+    Type.Unsafe<Bucketing | null>({
+      type: ['string', 'null'],
+      enum: [...bucketings, null],
+      description:
+        'How people are divided. null: by the person, who keeps a variant at login. `flagd`: by `visitorId`, else `userId`, ' +
+        'as it is sent, in the same way as `fractional` of flagd, so that its providers evaluate the decision locally. ' +
+        '`flagd-cbor`: the same for providers that encode what they hash as CBOR. Another one reshuffles everyone.',
+    }),
   ),
   salt: Type.Optional(
     Type.String({
@@ -404,6 +418,8 @@ export type DecisionDefinition = {
   exclusionGroup: { name: string; from: number; to: number } | null
   /** Absent in decisions that were saved before there were metrics. */
   metrics?: DecisionMetric[]
+  /** Absent for Waymark's own. */
+  bucketing?: Bucketing
   /** By key. Absent when production is the only one. */
   environments?: Record<string, DecisionEnvironment>
   salt: string

@@ -15,6 +15,7 @@ import {
   missingIn,
   type RuleOutcome,
   subjectOf,
+  targetingKeyOf,
 } from '@waymark/domain/decision'
 import { findPeople, type WantedPerson } from '@waymark/pipeline'
 import { LoopTurns, type Route } from '@waymark/service-kit'
@@ -70,13 +71,14 @@ export const decisionPreviewRoute = ({ projectRoute, db, clock }: ManagementDeps
       counts: countsOf(refs, days, now),
     }
     const { subject, profileId } = decided
-    const decider = createDecider(decisions, { projectId, subject, data, days, now })
+    const targetingKey = targetingKeyOf(ids)
+    const decider = createDecider(decisions, { projectId, subject, targetingKey, data, days, now })
     const { holdout, exclusionGroup, segments: memberships, rules } = decider.explain(compiled)
     const { status, version, definition } = compiled.decision
     const preview: DecisionPreview = {
       key,
       version,
-      subject,
+      subject: definition.bucketing === undefined ? subject : targetingKey,
       profileId,
       answer: choiceOf(decider.decide(compiled)),
       ifActive: choiceOf(decider.decideAsIfActive(compiled)),

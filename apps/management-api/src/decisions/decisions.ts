@@ -1,5 +1,6 @@
 import { AppError } from '@waymark/contracts/app-error'
-import type { DecisionDefinition, RuleStates } from '@waymark/contracts/decision-definition'
+import type { Decision, DecisionDefinition, RuleStates } from '@waymark/contracts/decision-definition'
+import { PRODUCTION } from '@waymark/contracts/environment'
 import {
   activateDecision,
   archiveDecision,
@@ -16,7 +17,7 @@ import {
   updateDecision,
 } from '@waymark/contracts/http/decisions'
 import type { Prisma } from '@waymark/database'
-import { stalenessOf, stopsOf } from '@waymark/domain/decision'
+import { inEachEnvironment, localFlagOf, stalenessOf, stopsOf } from '@waymark/domain/decision'
 import { createPatch } from '@waymark/domain/json'
 import { LoopTurns, type Route } from '@waymark/service-kit'
 import { namesFor } from '../audit/actor-names.ts'
@@ -187,6 +188,7 @@ const viewOf = ({ row, warnings }: ChangedDecision) => ({
   ...(row.definition as DecisionDefinition),
   ...stopsView(row.states as RuleStates | null),
   ...staleView(row),
+  ...localView(toDecision(row)),
   createdAt: row.createdAt,
   updatedAt: row.updatedAt,
   ...(warnings.length > 0 && { warnings }),
@@ -195,6 +197,16 @@ const viewOf = ({ row, warnings }: ChangedDecision) => ({
 const staleView = (row: DecisionRow) => {
   const stale = stalenessOf(toDecision(row), row, Date.now())
   return stale && { stale }
+}
+
+const localView = (decision: Decision) => {
+  const notLocal = inEachEnvironment(decision).flatMap((one) => {
+    const flag = localFlagOf(one)
+    return Array.isArray(flag)
+      ? flag.map((problem) => ({ environment: one.environment ?? PRODUCTION, ...problem }))
+      : []
+  })
+  return { local: notLocal.length === 0, notLocal }
 }
 
 const stopsView = (states: RuleStates | null) => {

@@ -112,6 +112,18 @@ const Stop = Type.Object({
 /** What a guard has stopped, and why. */
 export type DecisionStop = Static<typeof Stop>
 
+/** Why a flagd provider cannot evaluate a decision. */
+const NotLocal = Type.Object({
+  environment: Type.String(),
+  ruleId: NullableString,
+  code: Type.String({
+    description:
+      '`bucketing`, `frequency_cap`, `coupons`, `exclusion_group`, `schedule`, `values`, `prerequisites`, `traits`, ' +
+      '`counts`, `segments`, `context`, `operation` or `size`.',
+  }),
+  message: Type.String(),
+})
+
 /** The fields of a stored decision that a change is about. */
 export const parts = { ...decisionParts, salt: Type.String() }
 const DecisionView = Type.Object({
@@ -147,6 +159,12 @@ const DecisionView = Type.Object({
       },
     ),
   ),
+  local: Type.Boolean({
+    description:
+      'Whether flagd providers can evaluate it in process, with the same result as `/api/v1/decide`, in every environment ' +
+      'that it has rules for.',
+  }),
+  notLocal: Type.Array(NotLocal, { description: 'Why not. Empty when `local` is true.' }),
   createdAt: Timestamp,
   updatedAt: Timestamp,
   warnings: Type.Optional(Warnings),

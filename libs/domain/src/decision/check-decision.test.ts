@@ -351,6 +351,11 @@ describe('a decision is refused', () => {
       },
       'rules.0.split.1.variant',
     ],
+    [
+      'whose weight for flagd is no integer',
+      { bucketing: 'flagd', rules: [{ split: [{ variant: 'a', weight: 0.5 }] }] },
+      'rules.0.split.0.weight',
+    ],
     ['with a percentage of three decimals', { holdout: 0.005 }, 'holdout'],
     [
       'that ends before it begins',
@@ -477,6 +482,7 @@ describe('a change is warned about', () => {
       ['weights_changed'],
     ],
     ['when the salt changes', { salt: 'x' }, { salt: 'y' }, ['salt_changed']],
+    ['when the bucketing changes', {}, { bucketing: 'flagd' as const }, ['bucketing_changed']],
     [
       'not when a rollout grows',
       { rules: [{ id: 'r', variant: 'a', rollout: 5 }] },

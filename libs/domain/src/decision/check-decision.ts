@@ -107,12 +107,21 @@ const ruleProblems = (
     ...(split?.every(({ weight }) => weight === 0)
       ? [problem(`${at}.split`, 'minimum', 'needs a weight above 0')]
       : []),
+    ...(definition.bucketing === undefined ? [] : weightProblems(`${at}.split`, split ?? [])),
     ...percentageProblems(`${at}.rollout`, rollout),
     ...rampProblems(at, rule),
     ...guardProblems(at, ruleIndex, definition),
     ...(condition === null ? [] : conditionProblems(condition, `${at}.condition`)),
   ]
 }
+
+/** The weights of `fractional` are integers. */
+const weightProblems = (at: string, split: readonly { weight: number }[]): ValidationItem[] =>
+  split.flatMap(({ weight }, index) =>
+    Number.isInteger(weight)
+      ? []
+      : [problem(`${at}.${index}.weight`, 'integer', 'must be an integer with the bucketing of flagd')],
+  )
 
 const rampProblems = (
   at: string,

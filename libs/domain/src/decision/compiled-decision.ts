@@ -1,8 +1,8 @@
 import type {
+  Bucketing,
   Decision,
   DecisionRule,
   DecisionVariant,
-  RuleState,
 } from '@waymark/contracts/decision-definition'
 import { PRODUCTION } from '@waymark/contracts/environment'
 import { dateOfTime } from '@waymark/contracts/rfc3339'
@@ -45,26 +45,40 @@ export type CompiledDecision = {
 
 /** Compiles a decision. @throws Error when a condition is not valid JsonLogic, or a time of its schedule is invalid */
 export const compileDecision = (decision: Decision): CompiledDecision => {
-  const { variants, rules, schedule } = decision.definition
+  const { variants, rules, schedule, bucketing } = decision.definition
+  const timeOf = (time: string | null | undefined, fallback: number): number =>
+    time ? effectiveTime(dateOfTime(time).getTime(), bucketing) : fallback
   const compiled = rules.map((rule) => ({
     rule,
     condition: compileCondition(rule.condition),
-    ...rolloutOf(rule, stateOf(decision, rule.id)),
+    ...rolloutOf(decision, rule),
   }))
   return {
     decision,
     variants: new Map(variants.map((variant) => [variant.key, variant])),
     rules: compiled,
     counts: compiled.flatMap(({ condition }) => condition.counts),
-    startsAt: schedule?.startsAt ? dateOfTime(schedule.startsAt).getTime() : Number.NEGATIVE_INFINITY,
-    endsAt: schedule?.endsAt ? dateOfTime(schedule.endsAt).getTime() : Number.POSITIVE_INFINITY,
+    startsAt: timeOf(schedule?.startsAt, Number.NEGATIVE_INFINITY),
+    endsAt: timeOf(schedule?.endsAt, Number.POSITIVE_INFINITY),
   }
 }
 
-const rolloutOf = (rule: DecisionRule, state: RuleState | undefined) => ({
-  ramp: rampStepsOf(rule, state),
-  stoppedAt: state?.stop ? (state.stop.action === 'rollback' ? 0 : state.stop.percentage) : null,
-})
+/** When a time of a decision takes effect, in ms since the epoch. The clocks of flagd's providers count whole seconds. */
+export const effectiveTime = (time: number, bucketing: Bucketing | undefined): number =>
+  bucketing === undefined ? time : Math.ceil(time / 1_000) * 1_000
+
+/** The ramp of a rule, and where a guard holds it. */
+export const rolloutOf = (
+  decision: Decision,
+  rule: DecisionRule,
+): Pick<CompiledRule, 'ramp' | 'stoppedAt'> => {
+  const state = stateOf(decision, rule.id)
+  const { bucketing } = decision.definition
+  return {
+    ramp: rampStepsOf(rule, state).map((step) => ({ ...step, at: effectiveTime(step.at, bucketing) })),
+    stoppedAt: state?.stop ? (state.stop.action === 'rollback' ? 0 : state.stop.percentage) : null,
+  }
+}
 
 /** A project's decisions in an environment. */
 export type DecisionSet = {

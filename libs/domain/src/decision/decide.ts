@@ -2,7 +2,16 @@ import type { Decision, DecisionRule } from '@waymark/contracts/decision-definit
 import type { DecisionReason } from '@waymark/contracts/http/decide'
 import { type LogicData, logicData } from '../logic/compile-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
-import { type BucketPurpose, bucketOf, bucketsIn, shareOf } from './bucket.ts'
+import {
+  BUCKETS,
+  type BucketPurpose,
+  bucketOf,
+  bucketPrefix,
+  bucketsIn,
+  flagdBucketOf,
+  shareOf,
+  totalOf,
+} from './bucket.ts'
 import { type CompiledDecision, type CompiledRule, type DecisionSet, rolloutAt } from './compiled-decision.ts'
 import { type CompiledCondition, type ConditionData, compileCondition, type DayCount } from './condition.ts'
 import { createSegmentLookup } from './segment.ts'
@@ -21,6 +30,8 @@ export type Choice = {
 type Situation = {
   projectId: string
   subject: string
+  /** What decisions with the buckets of flagd hash: the id as it was sent. Default: the subject. */
+  targetingKey?: string
   data: ConditionData
   /** The daily counts of the person, for segments. Default: none. */
   days?: readonly DayCount[]
@@ -46,7 +57,7 @@ export type RuleOutcome = {
  * `budget` limits the steps of all conditions together.
  */
 export const createDecider = (decisions: DecisionSet, situation: Situation, budget = new WorkBudget()) => {
-  const { projectId, subject, data, days = [], now } = situation
+  const { projectId, subject, targetingKey = subject, data, days = [], now } = situation
   const segments = createSegmentLookup(decisions.segments, { traits: data.traits, days, now })
   // `null` during the evaluation, so that a decision that depends on itself gets no variant.
   const made = new Map<string, Choice | null>()
@@ -70,12 +81,24 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     return Object.fromEntries([...keys].map((key) => [key, isMember(key)]))
   }
 
+  /** The bucket of the person, of `total` with the buckets of flagd. */
+  const bucketIn = (
+    { decision: { key, definition } }: CompiledDecision,
+    purpose: BucketPurpose,
+    total: number = BUCKETS,
+  ): number => {
+    const { salt, bucketing } = definition
+    return bucketing === undefined
+      ? bucketOf(salt, key, purpose, subject)
+      : flagdBucketOf(bucketing, `${bucketPrefix(salt, key, purpose)}${targetingKey}`, total)
+  }
+
   const checkBucket = (
-    { decision }: CompiledDecision,
+    compiled: CompiledDecision,
     purpose: BucketPurpose,
     percentage: number,
   ): BucketCheck => {
-    const bucket = bucketOf(decision.definition.salt, decision.key, purpose, subject)
+    const bucket = bucketIn(compiled, purpose)
     const below = bucketsIn(percentage)
     return { bucket, below, in: bucket < below }
   }
@@ -103,8 +126,8 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     const rollout = rolloutAt(compiledRule, now)
     if (rollout < 100 && !checkBucket(compiled, `rollout:${rule.id}`, rollout).in) return null
     if (rule.split === null) return rule.variant
-    const { key, definition } = compiled.decision
-    return shareOf(rule.split, bucketOf(definition.salt, key, `split:${rule.id}`, subject))?.variant ?? null
+    const buckets = compiled.decision.definition.bucketing === undefined ? BUCKETS : totalOf(rule.split)
+    return shareOf(rule.split, bucketIn(compiled, `split:${rule.id}`, buckets), buckets)?.variant ?? null
   }
 
   /** Whether the person is in the decision's slice of its exclusion group. */

@@ -21,6 +21,7 @@ export {
   compileDecision,
   createDecisionSet,
   type DecisionSet,
+  effectiveTime,
   rolloutAt,
 } from './compiled-decision.ts'
 export {
@@ -43,6 +44,7 @@ export {
   type RuleOutcome,
 } from './decide.ts'
 export { countingIdOf, inEachEnvironment, inEnvironment } from './environment.ts'
+export { type LocalFlag, type LocalProblem, localFlagOf } from './local-flag.ts'
 export {
   currentStepOf,
   hasPause,
@@ -70,5 +72,5 @@ export {
   type TraitFilter,
 } from './segment.ts'
 export { STALE_AFTER_MS, type Staleness, stalenessOf } from './stale.ts'
-export { type KnownPerson, type Subject, subjectOf } from './subject.ts'
+export { type KnownPerson, type Subject, subjectOf, targetingKeyOf } from './subject.ts'
 export { type DecisionWarning, reshufflesOf, writeDecision } from './write-decision.ts'

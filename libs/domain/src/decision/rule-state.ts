@@ -81,7 +81,7 @@ export const keepStates = (
         const state = states?.[environment]?.[rule.id]
         if (!rule.guards && !state?.stop) return []
         const old = rulesBefore.get(environment)?.find(({ id }) => id === rule.id)
-        const isSame = old && before && assignmentOf(old, before.salt) === assignmentOf(rule, after.salt)
+        const isSame = old && before && assignmentOf(old, before) === assignmentOf(rule, after)
         if (state && isSame) return [[rule.id, state]]
         // The times of a new ramp are meant as they are.
         return [[rule.id, { ...state, countedFrom: now, delayMs: 0 }]]
@@ -95,8 +95,8 @@ export const keepStates = (
 /** Who gets what by a rule. */
 const assignmentOf = (
   { condition, prerequisites, rollout, ramp, variant, split }: DecisionRule,
-  salt: string,
-) => JSON.stringify([condition, prerequisites, rollout, ramp, variant, split, salt])
+  { salt, bucketing }: DecisionDefinition,
+) => JSON.stringify([condition, prerequisites, rollout, ramp, variant, split, salt, bucketing])
 
 /** What guards have stopped of a decision. */
 export const stopsOf = (

@@ -35,6 +35,10 @@ export const subjectOf = (
   return asUser && unknown(asUser)
 }
 
+/** What decisions with the buckets of flagd hash: the visitor id as it was sent, else the user id. */
+export const targetingKeyOf = ({ visitorId, userId }: Omit<Ids, 'projectId'>): string =>
+  visitorId ?? userId ?? ''
+
 const known = (identity: Identity, { bucketingId, profileId }: KnownPerson): Subject => ({
   subject: bucketingId,
   identity,

@@ -40,6 +40,7 @@ export const writeDecision = (
     exclusionGroup: parts.exclusionGroup ?? null,
     metrics: (parts.metrics ?? []).map(writeMetric),
     ...(Object.keys(environments).length > 0 && { environments }),
+    ...(parts.bucketing != null && { bucketing: parts.bucketing }),
     salt: parts.salt ?? previous?.salt ?? newSalt(),
   }
 }
@@ -114,6 +115,10 @@ export const reshufflesOf = (before: DecisionDefinition, after: DecisionDefiniti
   if (before.salt !== after.salt) {
     const message = 'The salt has changed: every person is assigned to a variant anew.'
     return [{ code: 'salt_changed', ruleId: null, message }]
+  }
+  if (before.bucketing !== after.bucketing) {
+    const message = 'The bucketing has changed: every person is assigned to a variant anew.'
+    return [{ code: 'bucketing_changed', ruleId: null, message }]
   }
   return [
     ...weightChanges(before.rules, after.rules),
