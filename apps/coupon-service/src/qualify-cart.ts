@@ -4,7 +4,7 @@ import type { CodeRefusal } from '@waymark/contracts/http/coupon-operations'
 import { type Grant, type Missing, type Qualification, qualifyCart } from '@waymark/domain/coupon'
 import { findShopper } from '@waymark/pipeline'
 import type { ProjectConfigs } from '@waymark/project-config'
-import type { CorePlatform } from '@waymark/service-kit'
+import { type CorePlatform, LoopTurns } from '@waymark/service-kit'
 import { chosenPayments, payCart } from './cart-payments.ts'
 import type { CartContents, Computed } from './cart-request.ts'
 import { type Coupon, findCoupons, findReadyPromotions, isGiftCard } from './redeemable-coupon-queries.ts'
@@ -44,7 +44,7 @@ export const createQualifyCart =
       ...promotions.filter((promotion) => stateRefusalOf(promotion, person, now) === undefined),
       ...applicable.filter((coupon) => !isGiftCard(coupon)),
     ].map((coupon): Candidate => ({ code: coupon.normalizedCode, pool: coupon.pool, coupon }))
-    const { qualifications, best } = qualifyCart(cart, candidates, shopper)
+    const { qualifications, best } = await qualifyCart(cart, candidates, shopper, new LoopTurns())
 
     const qualificationOf = new Map(candidates.map(({ coupon }, index) => [coupon, qualifications[index]]))
     const considered = promotions.flatMap((promotion) => {

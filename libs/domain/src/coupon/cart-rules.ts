@@ -1,7 +1,7 @@
 import type { CartRefusal } from '@waymark/contracts/coupon'
 import type { CartItem } from '@waymark/contracts/http/cart'
 import type { CouponRules, Discount } from '@waymark/contracts/http/coupon-views'
-import { logicData, MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
+import { type LogicData, logicData, MAX_STEPS, STEP_COST } from '../logic/compile-logic.ts'
 import type { SegmentLookup } from '../logic/meter-logic.ts'
 import { WorkBudget } from '../logic/work-budget.ts'
 import { compileCondition } from './condition.ts'
@@ -73,14 +73,34 @@ const currencyOfPool = ({ discount, budget }: Pick<CartPool, 'discount' | 'budge
 export const needsCart = ({ rules, budget }: Pick<CartPool, 'rules' | 'budget'>): boolean =>
   rules !== null || budget !== null
 
+/** The names in two lists of rules. Undefined when there is neither list. */
+type NamedItems = { skus: ReadonlySet<string>; categories: ReadonlySet<string> } | undefined
+const namedItems = (skus?: readonly string[], categories?: readonly string[]): NamedItems =>
+  skus || categories ? { skus: new Set(skus), categories: new Set(categories) } : undefined
+
+const isIn = (named: NamedItems, { sku, category }: CartItem): boolean =>
+  named !== undefined && (named.skus.has(sku) || (category !== undefined && named.categories.has(category)))
+
+type NamedInRules = { included: NamedItems; excluded: NamedItems }
+// A request asks for each of 200 lines and 200 pools, each with lists of 500 names, several times.
+const namedInRules = new WeakMap<CouponRules, NamedInRules>()
+const namesOf = (rules: CouponRules): NamedInRules => {
+  const known = namedInRules.get(rules)
+  if (known) return known
+  const { includedSkus, includedCategories, excludedSkus, excludedCategories } = rules
+  const named = {
+    included: namedItems(includedSkus, includedCategories),
+    excluded: namedItems(excludedSkus, excludedCategories),
+  }
+  namedInRules.set(rules, named)
+  return named
+}
+
 /** Whether a coupon applies to an item. An exclusion wins over an inclusion. */
-export const isEligible = ({ sku, category }: CartItem, rules: CouponRules | null): boolean => {
-  const { includedSkus, includedCategories, excludedSkus, excludedCategories } = rules ?? {}
-  const isIn = (skus?: readonly string[], categories?: readonly string[]) =>
-    (skus?.includes(sku) ?? false) || (category !== undefined && (categories?.includes(category) ?? false))
-  if (isIn(excludedSkus, excludedCategories)) return false
-  const all = includedSkus === undefined && includedCategories === undefined
-  return all || isIn(includedSkus, includedCategories)
+export const isEligible = (item: CartItem, rules: CouponRules | null): boolean => {
+  if (rules === null) return true
+  const { included, excluded } = namesOf(rules)
+  return !isIn(excluded, item) && (included === undefined || isIn(included, item))
 }
 
 /** The units that `buy_x_get_y` counts: those that cost something. */
@@ -155,6 +175,17 @@ const personRefusalOf = (
   if (shopper === undefined) return 'person_required'
   if (firstOrderOnly && shopper.hasOrdered) return 'not_first_order'
   if (condition === null) return undefined
+  return compileCondition(condition).evaluate(dataOf(shopper), work) === 'holds'
+    ? undefined
+    : 'condition_not_met'
+}
+
+// The conditions of all coupons of a request are evaluated on the same data, which takes long to prepare.
+const dataOfShoppers = new WeakMap<Shopper, LogicData>()
+const dataOf = (shopper: Shopper): LogicData => {
+  const known = dataOfShoppers.get(shopper)
+  if (known) return known
   const data = logicData({ traits: shopper.traits }, shopper.segments)
-  return compileCondition(condition).evaluate(data, work) === 'holds' ? undefined : 'condition_not_met'
+  dataOfShoppers.set(shopper, data)
+  return data
 }

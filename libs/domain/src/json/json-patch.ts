@@ -7,7 +7,7 @@ export type PatchOperation =
   | { op: 'remove'; path: string; was: unknown }
 
 /** When long work has to let others continue. `LoopTurns` of service-kit is one. */
-type Turns = { isOver(): boolean; next(): Promise<void> }
+export type Turns = { isOver(): boolean; next(): Promise<void> }
 
 /**
  * The JSON Patch that turns one JSON value into another. Items that were added to a list or removed from it in one place
