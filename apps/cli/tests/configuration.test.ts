@@ -105,6 +105,14 @@ const fill = async (projectId: string): Promise<void> => {
       counts: [{ eventName: 'order_placed', days: 30, op: 'gte', value: 2 }],
     },
   })
+  await create('POST', 'loyalty-programmes', {
+    key: 'club',
+    name: 'Club',
+    rules: [{ selectorId: selector.id, points: 1, perAmount: 100, currency: 'EUR' }],
+    expiryMonths: 24,
+    spending: { points: 100, amount: 100, currency: 'EUR' },
+    tiers: [{ key: 'pro', name: 'Pro', points: 1_000 }],
+  })
   await create('POST', 'link-domains', {
     host: `go-${projectId.slice(-12)}.shop.example`,
     rootUrl: 'https://shop.example/',
@@ -239,6 +247,7 @@ describe('a project with everything in it', () => {
       'insights/Funnel.yaml',
       'insights/Orders.yaml',
       expect.stringMatching(/^link-domains\/go-.*\.yaml$/),
+      'loyalty-programmes/club.yaml',
       expect.stringMatching(/^metering-selectors\/order_placed/),
       expect.stringMatching(/^metering-selectors\/order_placed/),
       expect.stringMatching(/^metering-selectors\/order_placed/),

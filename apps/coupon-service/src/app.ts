@@ -1,3 +1,4 @@
+import { createExpirePoints } from '@waymark/pipeline'
 import { type CorePlatform, drain, limiterBySize, rateLimit, type Service } from '@waymark/service-kit'
 import { Router } from 'express'
 import { createExpireCards } from './expire-cards.ts'
@@ -18,6 +19,7 @@ const GENERATE_INTERVAL_MS = 500
 const FORGET_INTERVAL_MS = 10 * 60_000
 const REMOVE_HOLDS_INTERVAL_MS = 60_000
 const EXPIRE_CARDS_INTERVAL_MS = 60_000
+const EXPIRE_POINTS_INTERVAL_MS = 60_000
 
 /**
  * Redeems, holds, validates and looks up coupons, pays orders with gift cards, qualifies carts for promotions, and generates the
@@ -51,6 +53,7 @@ export const createCouponService = (platform: CorePlatform): Service => {
       drain('idempotency-keys', FORGET_INTERVAL_MS, createForgetAnswers(db, clock)),
       drain('coupon-holds', REMOVE_HOLDS_INTERVAL_MS, () => removeEndedHolds()),
       drain('gift-card-expiry', EXPIRE_CARDS_INTERVAL_MS, createExpireCards(platform)),
+      drain('point-expiry', EXPIRE_POINTS_INTERVAL_MS, createExpirePoints(platform)),
     ],
   }
 }

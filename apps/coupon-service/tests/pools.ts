@@ -41,6 +41,7 @@ export const configsWith = (
     hasDefinitions: false,
     checkFor: () => undefined,
     triggersFor: () => [],
+    loyaltyProgrammes: [],
     prepare: async () => {},
     decisions: createDecisionSet([], compileDecision, createSegmentSet(segments, compileSegment)),
     selectorsFor,

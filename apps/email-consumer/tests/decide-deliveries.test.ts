@@ -202,6 +202,7 @@ describe.skipIf(!services)('deciding on deliveries', () => {
           hasDefinitions: false,
           checkFor: () => undefined,
           selectorsFor: () => [],
+          loyaltyProgrammes: [],
           prepare: async () => {},
           decisions: createDecisionSet([], compileDecision),
           triggersFor: () => [

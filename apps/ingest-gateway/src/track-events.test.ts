@@ -52,6 +52,7 @@ const setUp = ({ fault, duplicates = [], ...change }: SetUp = {}) => {
     checkFor: () => () => [],
     selectorsFor: () => [],
     triggersFor: () => [],
+    loyaltyProgrammes: [],
     prepare: async () => {},
     decisions: createDecisionSet([], compileDecision),
     ...change,

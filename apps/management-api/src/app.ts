@@ -59,6 +59,8 @@ import { createExports } from './http/exports.ts'
 import { createProjectRoute } from './http/project-route.ts'
 import { linkDomainRoutes } from './links/link-domains.ts'
 import { linkRoutes } from './links/link-routes.ts'
+import { programmeRoutes } from './loyalty/loyalty-programmes.ts'
+import { pointRoutes } from './loyalty/points.ts'
 import type { ManagementDeps } from './management-deps.ts'
 import { mcpRoutes } from './mcp/mcp-routes.ts'
 import { backChannelLogoutRoute } from './oidc/back-channel-logout.ts'
@@ -222,6 +224,8 @@ export const createManagementApi = (
       ...couponRoutes(deps),
       ...redemptionRoutes(deps),
       ...giftCardRoutes(deps),
+      ...programmeRoutes(deps),
+      ...pointRoutes(deps),
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
       ...emailTriggerRoutes(deps),

@@ -81,6 +81,11 @@ export const quotasConfig = {
     200,
     'Automatic promotions of a project, without archived ones. Each request to qualify a cart reads all of them.',
   ),
+  loyaltyProgrammes: quota(
+    'QUOTA_LOYALTY_PROGRAMMES',
+    50,
+    'Loyalty programmes of a project, including archived ones. Each conversion is compared with the rules of all of them.',
+  ),
   links: quota('QUOTA_LINKS', 10_000_000, 'Short links of a project, including archived ones.'),
   webhooks: quota('QUOTA_WEBHOOKS', 50, 'Webhooks of a project.'),
 } as const

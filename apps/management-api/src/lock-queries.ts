@@ -16,6 +16,7 @@ type Table =
   | 'core.tenants'
   | 'core.users'
   | 'coupon.coupons'
+  | 'coupon.loyalty_programmes'
   | 'coupon.pools'
   | 'email.senders'
   | 'email.suppressions'

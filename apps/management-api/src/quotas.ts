@@ -27,6 +27,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
   promotions: 'automatic promotions that are not archived',
+  loyaltyProgrammes: 'loyalty programmes, including archived ones',
   links: 'short links, including archived ones',
   webhooks: 'webhooks',
 }

@@ -58,6 +58,12 @@ const kinds: { collection: string; quota: string; setting: string; body: (n: num
     body: (n) => ({ name: `Pool ${n}`, kind: 'unique', discount: { type: 'percent', value: 10 } }),
   },
   {
+    collection: 'loyalty-programmes',
+    quota: 'loyaltyProgrammes',
+    setting: 'QUOTA_LOYALTY_PROGRAMMES',
+    body: (n) => ({ key: `club-${n}`, name: `Club ${n}` }),
+  },
+  {
     collection: 'links',
     quota: 'links',
     setting: 'QUOTA_LINKS',

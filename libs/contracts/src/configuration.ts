@@ -49,6 +49,13 @@ import {
   updateLinkDomain,
 } from './http/link-domains.ts'
 import {
+  archiveLoyaltyProgramme,
+  createLoyaltyProgramme,
+  getLoyaltyProgramme,
+  listLoyaltyProgrammes,
+  updateLoyaltyProgramme,
+} from './http/loyalty.ts'
+import {
   archiveMeteringSelector,
   createMeteringSelector,
   getMeteringSelector,
@@ -67,6 +74,7 @@ export const configurationKinds = [
   'metering-selectors',
   'segments',
   'coupon-pools',
+  'loyalty-programmes',
   'link-domains',
   'email-triggers',
   'insights',
@@ -175,6 +183,19 @@ export const configurationResources: readonly ConfigurationResource[] = [
     initial: ['size', 'code', 'prefix', 'alphabet', 'length', 'amount', 'currency'],
     defaults: { priority: 0 },
     isLeftOut: ({ archivedAt }) => archivedAt !== null,
+  },
+  {
+    kind: 'loyalty-programmes',
+    identity: 'key',
+    list: listLoyaltyProgrammes,
+    get: getLoyaltyProgramme,
+    create: createLoyaltyProgramme,
+    update: updateLoyaltyProgramme,
+    remove: archiveLoyaltyProgramme,
+    state: [...ids, 'version'],
+    references: { 'rules[].selectorId': 'metering-selectors' },
+    defaults: { status: 'active', rules: [], tiers: [] },
+    isLeftOut: ({ status }) => status === 'archived',
   },
   {
     kind: 'link-domains',
@@ -308,6 +329,8 @@ export const notConfiguration: Readonly<Record<string, string>> = {
   topUpGiftCard: 'data',
   refundGiftCard: 'data',
   transferGiftCard: 'data',
+  adjustPoints: 'data',
+  reverseOrderPoints: 'data',
   muteAlert: 'an action',
   unmuteAlert: 'an action',
   createAnnotation: 'data',

@@ -22,6 +22,7 @@ const CONFIG: Grants = {
   'email.triggers': 'SELECT',
   'decision.decisions': 'SELECT',
   'decision.segments': 'SELECT',
+  'coupon.loyalty_programmes': 'SELECT',
 }
 
 /** Requests with an API key. */
@@ -47,9 +48,20 @@ const IDENTIFY: Grants = {
   'link.daily_variant_conversions': 'SELECT, INSERT, UPDATE',
 }
 
+/** Writing movements of points. The ledger only grows. A trigger writes the sums. */
+const MOVE_POINTS: Grants = {
+  // Locking an account needs UPDATE on any column.
+  'coupon.point_accounts': 'SELECT, INSERT, UPDATE (profile_id)',
+  'coupon.point_movements': 'SELECT, INSERT',
+  'coupon.point_entries': 'SELECT, INSERT',
+  'coupon.point_lots': 'SELECT',
+  'coupon.point_reversals': 'SELECT',
+}
+
 /** Storing events in both stores, with what follows from them. */
 const STORE_EVENTS: Grants = {
   ...IDENTIFY,
+  ...MOVE_POINTS,
   'ingest.event_ids': 'SELECT, INSERT',
   // For processes of the previous version during an upgrade.
   'ingest.events': 'SELECT, INSERT',
@@ -85,6 +97,10 @@ const PURGE: Grants = {
   'coupon.holds': 'SELECT, UPDATE (profile_id, visitor_id, user_id, cart, expires_at)',
   'coupon.idempotency_keys': 'SELECT, UPDATE (body)',
   'coupon.card_movements': 'SELECT, UPDATE (profile_id, visitor_id, user_id, order_id, reason)',
+  'coupon.point_accounts': 'SELECT, UPDATE (profile_id)',
+  'coupon.point_movements': 'SELECT, UPDATE (order_id, reason)',
+  'coupon.point_entries': 'SELECT',
+  'coupon.loyalty_programmes': 'SELECT',
   'email.triggers': 'SELECT',
   'email.suppressions': 'SELECT, UPDATE (detail)',
   'email.deliveries':
@@ -153,7 +169,7 @@ export const serviceGrants = {
     functions: [CREATE_PARTITION, 'ingest.event_writes()', 'ingest.remove_moved_month(date, bigint)'],
   },
   'management-api': {
-    tables: merge(CONFIG, API_KEYS, PURGE, RESOLVE_PROFILES, ASSIGN_COUPON, {
+    tables: merge(CONFIG, API_KEYS, PURGE, RESOLVE_PROFILES, ASSIGN_COUPON, MOVE_POINTS, {
       'core.tenants': 'SELECT, INSERT, UPDATE',
       'core.users': 'SELECT, INSERT, UPDATE',
       'core.projects': 'INSERT, UPDATE',
@@ -220,6 +236,8 @@ export const serviceGrants = {
       'coupon.card_movements': 'INSERT',
       'coupon.card_entries': 'SELECT, INSERT',
       'coupon.card_balances': 'SELECT',
+      'coupon.loyalty_programmes': 'INSERT, UPDATE',
+      'coupon.point_reversals': 'INSERT',
       'coupon.redemptions': 'UPDATE (rolled_back_at, rolled_back_amount, budget_charge)',
       'coupon.profile_counts': 'UPDATE (redeemed)',
       'link.domains': 'SELECT, INSERT, UPDATE',
@@ -254,7 +272,7 @@ export const serviceGrants = {
     functions: [],
   },
   'coupon-service': {
-    tables: merge(CONFIG, API_KEYS, RESOLVE_PROFILES, {
+    tables: merge(CONFIG, API_KEYS, RESOLVE_PROFILES, MOVE_POINTS, {
       // Redeeming locks the profile, which needs UPDATE on any column.
       'ingest.profiles': 'UPDATE (updated_at)',
       'ingest.outbox': 'INSERT',

@@ -10,6 +10,7 @@ export type DemoResourceKind =
   | 'eventDefinition'
   | 'insight'
   | 'link'
+  | 'loyaltyProgramme'
   | 'meteringSelector'
   | 'pool'
   | 'suppression'

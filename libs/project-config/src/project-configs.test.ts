@@ -11,6 +11,7 @@ const snapshot = {
   settings: { ingestValidation: { mode: 'enforce' } },
   definitions: { order: { required: ['total'] } },
   selectors: [],
+  loyaltyProgrammes: [],
   decisions: [],
   segments: [],
   triggers: [],
@@ -24,7 +25,7 @@ const away = {
 /** The configuration in a new process without database, and with `text` in the cache. */
 const configBy = async (text: string) => {
   const cache = createMemoryCache()
-  await cache.set(`project-config:v5:${PROJECT}`, text, 60_000)
+  await cache.set(`project-config:v6:${PROJECT}`, text, 60_000)
   const changes = { isCurrent: () => true, isWatching: () => true, poll: async () => {} }
   return createProjectConfigs({ pool: away, cache, changes, log: createMemoryLog(), now: Date.now }).get(
     PROJECT,

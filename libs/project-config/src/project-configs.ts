@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { type Cache, type CachedValue, createReadThroughCache, readCopy } from '@waymark/cache'
 import type { Decision } from '@waymark/contracts/decision-definition'
 import type { Log } from '@waymark/contracts/log'
+import type { LoyaltyProgramme } from '@waymark/contracts/loyalty'
 import { knownSettings } from '@waymark/contracts/project-settings'
 import {
   type Catalog,
@@ -35,6 +36,8 @@ export type ProjectConfig = Catalog & {
   decisions: DecisionSet
   /** The active email triggers for an event name. */
   triggersFor: (eventName: string) => readonly CompiledTrigger[]
+  /** The loyalty programmes that are not archived. */
+  loyaltyProgrammes: readonly LoyaltyProgramme[]
   /** Compiles what `use` needs for events of these names. Yields to the event loop between parts. */
   prepare: (use: 'ingestion' | 'emails', eventNames: Iterable<string>, turns: Turns) => Promise<void>
   /** The secret of user hashes: `null` when the project has none, `undefined` when it could not be read. */
@@ -53,7 +56,7 @@ const MAX_SCHEMA_PARTS = 100_000
 const MAX_FILTER_CHARACTERS = 4 * 1024 * 1024
 const MAX_DECISIONS = 10_000
 // The version changes with the shape, because old and new processes share the cache during an upgrade.
-const copyKey = (projectId: string) => `project-config:v5:${projectId}`
+const copyKey = (projectId: string) => `project-config:v6:${projectId}`
 
 type ProjectConfigsDeps = {
   pool: Pool
@@ -228,6 +231,7 @@ const compile = (
     checkFor,
     selectorsFor: selectorsOf.get,
     triggersFor: triggersOf.get,
+    loyaltyProgrammes: stored.loyaltyProgrammes,
     decisions: createDecisionSet(
       decisions.map((decision) => ({ ...decision, projectId })),
       (decision) => compileOrSkip('decision', decision, compilers.decision),
@@ -252,6 +256,7 @@ const EMPTY = {
   triggers: [],
   decisions: [],
   segments: [],
+  loyaltyProgrammes: [],
 }
 
 /**

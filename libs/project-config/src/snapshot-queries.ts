@@ -5,6 +5,7 @@ import {
   type RuleStates,
 } from '@waymark/contracts/decision-definition'
 import type { SegmentCondition } from '@waymark/contracts/http/segments'
+import type { LoyaltyProgramme } from '@waymark/contracts/loyalty'
 import type { ProjectSettings } from '@waymark/contracts/project-settings'
 import { compileValidator } from '@waymark/contracts/validator'
 import type { Pool } from 'pg'
@@ -55,6 +56,7 @@ const Snapshot = Type.Object({
   decisions: Type.Array(Decision),
   segments: Type.Array(Segment),
   triggers: Type.Array(Trigger),
+  loyaltyProgrammes: Type.Array(Type.Unsafe<LoyaltyProgramme>({ type: 'object' })),
   /** Absent in copies, because secrets must not get into the shared cache. */
   identitySecret: Type.Optional(NullableString),
 })
@@ -79,7 +81,10 @@ const SELECT = `
         'definition', d.definition, 'states', d.states) ORDER BY d.id), '[]') FROM decision.decisions d
       WHERE d.project_id = p.id) AS decisions,
     (SELECT coalesce(jsonb_agg(jsonb_build_object('key', s.key, 'condition', s.condition) ORDER BY s.id), '[]')
-      FROM decision.segments s WHERE s.project_id = p.id) AS segments
+      FROM decision.segments s WHERE s.project_id = p.id) AS segments,
+    (SELECT coalesce(jsonb_agg(jsonb_build_object('id', l.id, 'key', l.key, 'status', l.status, 'rules', l.rules,
+        'expiryMonths', l.expiry_months, 'spending', l.spending, 'tiers', l.tiers) ORDER BY l.id), '[]')
+      FROM coupon.loyalty_programmes l WHERE l.project_id = p.id AND l.status <> 'archived') AS "loyaltyProgrammes"
   FROM core.projects p WHERE p.id = $1 AND p.archived_at IS NULL`
 
 /** The configuration of a project; undefined when it is archived or unknown. @throws what the database throws */

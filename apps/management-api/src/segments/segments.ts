@@ -28,6 +28,7 @@ import { lockDecisions, toDecision } from '../decisions/decision-rows.ts'
 import { contentIn, WITH_REVIEWS } from '../decisions/proposal-rows.ts'
 import { pageOf } from '../http/page.ts'
 import { invalid, requireFound, unprocessable } from '../http/validation.ts'
+import { programmesWithSegment } from '../loyalty/programme-rows.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { readProfiles } from '../profiles/profile-queries.ts'
 import { requireConfigurationFits, requireWithinQuota } from '../quotas.ts'
@@ -92,11 +93,13 @@ export const segmentRoutes = ({ projectRoute, db, quotas, runQuery, clock }: Man
       requireMatch(versionOf(found))
       const decisions = await decisionsWith(tx, projectId, key)
       const couponPools = await poolsWithSegment(tx, projectId, key)
-      if (decisions.length > 0 || couponPools.length > 0)
+      const loyaltyProgrammes = await programmesWithSegment(tx, projectId, key)
+      const referring = [...decisions, ...couponPools, ...loyaltyProgrammes]
+      if (referring.length > 0)
         throw new AppError(
           'conflict',
-          `Rules refer to the segment: ${[...decisions, ...couponPools].join(', ')}. Change or archive them first`,
-          { decisions, couponPools },
+          `Rules refer to the segment: ${referring.join(', ')}. Change or archive them first`,
+          { decisions, couponPools, loyaltyProgrammes },
         )
       await tx.segment.delete({ where: { id: found.id } })
       await applyChange(tx, projectId)

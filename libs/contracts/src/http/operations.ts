@@ -30,6 +30,7 @@ import { insightOperations } from './insights.ts'
 import { invitationOperations } from './invitations.ts'
 import { linkDomainOperations } from './link-domains.ts'
 import { linkOperations } from './links.ts'
+import { loyaltyOperations } from './loyalty.ts'
 import { mcpOperations } from './mcp.ts'
 import { memberOperations } from './members.ts'
 import { meteringSelectorOperations } from './metering-selectors.ts'
@@ -85,6 +86,7 @@ export const operations: readonly Operation[] = [
   ...managedCouponOperations,
   ...redemptionOperations,
   ...giftCardOperations,
+  ...loyaltyOperations,
   ...apiKeyOperations,
   ...eventDefinitionOperations,
   ...meteringSelectorOperations,

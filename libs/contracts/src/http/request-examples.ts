@@ -128,6 +128,20 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   rollBackRedemption: { reason: 'The order was returned' },
   topUpGiftCard: { amount: 2500, key: 'top-up-1' },
   refundGiftCard: { orderId: 'order-1001', amount: 1000 },
+  createLoyaltyProgramme: {
+    key: 'club',
+    name: 'Club',
+    rules: [{ selectorId: id, points: 1, perAmount: 100, currency: 'EUR' }],
+    expiryMonths: 24,
+    spending: { points: 100, amount: 100, currency: 'EUR', minimum: 500 },
+    tiers: [
+      { key: 'basic', name: 'Basic', points: 0 },
+      { key: 'gold', name: 'Gold', points: 5000 },
+    ],
+  },
+  updateLoyaltyProgramme: { expiryMonths: 12 },
+  adjustPoints: { userId: 'user-1', points: 500, key: 'welcome-user-1', reason: 'Welcome' },
+  reverseOrderPoints: { orderId: 'order-1001' },
   transferGiftCard: { to: 'GIFT-7K3M-PQXA', key: 'transfer-1' },
 
   createApiKey: { name: 'Web shop', kind: 'pub', scopes: ['events:write', 'decide'] },

@@ -155,11 +155,12 @@ export const deleteSegment = defineOperation({
   answers: {
     204: { description: 'Deleted' },
     409: {
-      description: 'Rules of decisions or coupon pools that are not archived refer to it',
+      description: 'Decisions, coupon pools or loyalty programmes that are not archived refer to it',
       schema: Type.Object({
         error: Type.String(),
         decisions: Type.Array(Type.String(), { description: 'The keys of these decisions.' }),
         couponPools: Type.Array(Type.String(), { description: 'The names of these pools.' }),
+        loyaltyProgrammes: Type.Array(Type.String(), { description: 'The keys of these programmes.' }),
       }),
     },
   },

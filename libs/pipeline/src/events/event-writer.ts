@@ -7,6 +7,7 @@ import { dequeueForGood, queueForArchive } from '../archive/index.ts'
 import { type CountedEvents, storeCounts } from '../decisions/index.ts'
 import { aboutEvent, findErased, withoutErased } from '../erasure/index.ts'
 import { storeTouches } from '../identity/index.ts'
+import { earnPoints } from '../loyalty/index.ts'
 import { keptBy } from '../retention/index.ts'
 import {
   type ClaimedEvents,
@@ -75,12 +76,14 @@ export const createEventWriter = ({
     const configs = await configsOf(projectConfigs, events)
     const countedEvents: CountedEvents = (projectId) =>
       configs.get(projectId)?.decisions.countedEvents ?? NONE
+    const programmesOf = (projectId: string) => configs.get(projectId)?.loyaltyProgrammes ?? []
     const isKept = keptBy(configs, Date.now())
     const isArchived = (event: EnrichedEvent): boolean =>
       configs.get(event.projectId)?.settings.archiveEvents === true && isKept(event)
     const { erased, claimed } = await db.transaction(async (client) => {
       const sorted = await withoutErased(client, events, aboutEvent)
       const claimed = await storeNewEvents(client, sorted.kept, countedEvents)
+      await earnPoints(client, claimed.added, programmesOf, new Date())
       await queueForArchive(client, claimed.added.filter(isArchived))
       await alongside?.(client, sorted.kept)
       return { erased: await withOwnClaim(client, sorted.erased), claimed }

@@ -260,6 +260,33 @@ export const personalData: readonly PersonalData[] = [
         OR order_id IN (SELECT order_id FROM found WHERE order_id IS NOT NULL))`,
   },
   {
+    name: 'pointMovements',
+    read: `SELECT m.id, l.key AS programme, m.kind, (
+          SELECT sum(e.points)::float8 FROM coupon.point_entries e
+          WHERE e.movement_id = m.id AND e.account_id = a.id AND e.account = 'person'
+        ) AS points, m.order_id, m.amount::float8 AS amount, m.currency, m.reason, m.occurred_at, m.expires_at
+      FROM coupon.point_accounts a
+      JOIN coupon.point_movements m ON m.id IN (
+        SELECT movement_id FROM coupon.point_entries WHERE account_id = a.id)
+      JOIN coupon.loyalty_programmes l ON l.id = a.programme_id
+      WHERE a.project_id = {projectId} AND a.profile_id = ANY({profileIds}) ORDER BY m.id`,
+    // The entries stay, so that every sum of the ledger does. Before the accounts, by which they are found.
+    purge: `UPDATE coupon.point_movements SET order_id = NULL, reason = NULL WHERE id IN (
+        SELECT m.id FROM coupon.point_accounts a
+        JOIN coupon.point_entries e ON e.account_id = a.id JOIN coupon.point_movements m ON m.id = e.movement_id
+        WHERE a.project_id = {projectId} AND a.profile_id = ANY({profileIds})
+          AND (m.order_id IS NOT NULL OR m.reason IS NOT NULL) LIMIT 1000)`,
+  },
+  {
+    name: 'pointAccounts',
+    read: `SELECT a.id, l.key AS programme, a.profile_id, a.balance::float8 AS balance, a.earned::float8 AS earned, a.created_at
+      FROM coupon.point_accounts a JOIN coupon.loyalty_programmes l ON l.id = a.programme_id
+      WHERE a.project_id = {projectId} AND a.profile_id = ANY({profileIds})`,
+    purge: `UPDATE coupon.point_accounts SET profile_id = NULL WHERE id IN (
+        SELECT id FROM coupon.point_accounts
+        WHERE project_id = {projectId} AND profile_id = ANY({profileIds}) LIMIT 1000)`,
+  },
+  {
     name: 'couponCounts',
     read: `SELECT n.pool_id, n.profile_id, n.redeemed, n.held
       FROM coupon.profile_counts n JOIN coupon.pools p ON p.id = n.pool_id

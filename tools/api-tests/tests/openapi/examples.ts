@@ -8,6 +8,7 @@ import { emailExamples } from './email.ts'
 import type { Example } from './example.ts'
 import { ingestionExamples } from './ingestion.ts'
 import { linkExamples } from './links.ts'
+import { loyaltyExamples } from './loyalty.ts'
 import { oidcExamples } from './oidc.ts'
 import { peopleExamples } from './people.ts'
 import { webhookExamples } from './webhooks.ts'
@@ -24,6 +25,7 @@ export const examples: ReadonlyMap<string, Example> = new Map(
     peopleExamples,
     linkExamples,
     couponExamples,
+    loyaltyExamples,
     emailExamples,
     webhookExamples,
     documentationExamples,

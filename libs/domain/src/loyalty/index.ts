@@ -1,0 +1,8 @@
+export {
+  earnedPoints,
+  expiryOf,
+  type Lot,
+  spendPoints,
+  takeFromLots,
+  tierOf,
+} from './points.ts'
