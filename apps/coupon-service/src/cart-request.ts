@@ -1,4 +1,5 @@
 import type { Cart, Grant } from '@waymark/domain/coupon'
+import type { WantedPoints } from './planned-points.ts'
 import type { Coupon } from './redeemable-coupon-queries.ts'
 
 /** A cart, the codes as they were entered, and the person by their ids, if known. `hold`: how long to hold it, in seconds. */
@@ -7,6 +8,8 @@ export type CartRequest = {
   userId: string | null
   visitorId: string | null
   cart: Cart
+  /** The points that the cart would spend. */
+  points: WantedPoints | null
   hold: number | null
   /** The id of the hold, of the client's own, whose live hold it replaces. */
   holdId: string | null

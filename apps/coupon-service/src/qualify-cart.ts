@@ -10,6 +10,7 @@ import type { CartContents, Computed } from './cart-request.ts'
 import { type Coupon, findCoupons, findReadyPromotions, isGiftCard } from './redeemable-coupon-queries.ts'
 import { CODE_MESSAGES, normalizedCodes, type RequestedCode, requestedCodes } from './requested-codes.ts'
 import { inSegments } from './shopper-segments.ts'
+import { previewPoints } from './spend-points.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
 
 /** A coupon or promotion that is considered for a cart. */
@@ -24,7 +25,7 @@ export const createQualifyCart =
   }: Pick<CorePlatform, 'db' | 'clock'> & { projectConfigs: ProjectConfigs }) =>
   async (
     projectId: string,
-    { codes: texts, userId, visitorId, cart }: CartContents,
+    { codes: texts, userId, visitorId, cart, points: wanted }: CartContents,
     replacedId: string | null = null,
     keyKind: ApiKeyKind = 'pub',
   ) => {
@@ -52,9 +53,24 @@ export const createQualifyCart =
       return qualification ? [{ promotion, qualification }] : []
     })
     const shownBest = viewBest(cart.items, best)
-    const { paid, view } = payCart(applicable.filter(isGiftCard), cart, shownBest.discountAmount)
+    const { discountAmount } = shownBest
+    const points =
+      wanted &&
+      (await previewPoints(db, (await projectConfigs.get(projectId)).loyaltyProgrammes, {
+        wanted,
+        profileIds: known?.profileIds ?? [],
+        cart,
+        discountAmount,
+        at: seen.at,
+      }))
+    const { paid, view } = payCart(
+      applicable.filter(isGiftCard),
+      cart,
+      discountAmount + (points?.amount ?? 0),
+    )
     const answer = {
       best: shownBest,
+      ...(points && { points }),
       ...view,
       promotions: considered.flatMap(({ promotion, qualification }) =>
         'grant' in qualification ? [{ ...viewTerms(promotion), ...viewGrant(qualification.grant) }] : [],

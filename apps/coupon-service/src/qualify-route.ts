@@ -1,3 +1,4 @@
+import type { ApiKeyKind } from '@waymark/contracts/api-key'
 import { AppError } from '@waymark/contracts/app-error'
 import { currencyOf } from '@waymark/contracts/currency'
 import { MAX_CART_BODY_BYTES, qualifyRequest } from '@waymark/contracts/http/cart'
@@ -35,6 +36,7 @@ export const qualifyRoute = ({ apiKeys, limitRequests, missLimit, qualifyCart, h
           'userId is not allowed with a public key: send the visitorId, which identify links to the user',
         )
       const { codes, hold: seconds } = request
+      requireSpendable(request, apiKey.kind)
       const holder = seconds === null ? undefined : holderOf(apiKey)
       if (holder) await limitRequests(apiKey, httpRequest)
       const compute = (replacedId: string | null = null) =>
@@ -52,6 +54,16 @@ export const qualifyRoute = ({ apiKeys, limitRequests, missLimit, qualifyCart, h
     },
   )
 
+/** @throws AppError bad_request when a request may not ask for points */
+const requireSpendable = ({ points, hold, userId, visitorId }: CartRequest, keyKind: ApiKeyKind): void => {
+  if (points === null) return
+  if (keyKind === 'pub') throw new AppError('bad_request', 'points is not allowed with a public key')
+  if (hold !== null)
+    throw new AppError('bad_request', 'points cannot be combined with hold: they are not reserved')
+  if (userId === null && visitorId === null)
+    throw new AppError('bad_request', 'userId or visitorId is required beside points: whose they are')
+}
+
 /** Reads the body of a request to qualify a cart. @throws AppError bad_request */
 export const parseQualify = (body: unknown): CartRequest => {
   const { currency, items, shippingAmount = 0, ...request } = requireValid(qualifyRequest, body)
@@ -59,6 +71,9 @@ export const parseQualify = (body: unknown): CartRequest => {
     codes: request.codes ?? [],
     userId: request.userId ?? null,
     visitorId: request.visitorId ?? null,
+    points: request.points
+      ? { programme: request.points.programme, wanted: request.points.points ?? null }
+      : null,
     ...parseHold(request),
     cart: requireCountable({ currency: currencyOf(currency) ?? '', items, shippingAmount }),
   }

@@ -19,6 +19,7 @@ import {
   provisional,
 } from './idempotency-queries.ts'
 import { cardRequestRefusal, type OrderPaid, payOrder, viewPaidCard, viewPayments } from './pay-order.ts'
+import { planPoints } from './planned-points.ts'
 import { findHeld, HOLD_ENDED, orderRefusalOf, requestOf, returnBudgets, returnUses } from './redeem-hold.ts'
 import {
   type Coupon,
@@ -45,6 +46,14 @@ import {
 import { publishRedemption } from './redemption-records.ts'
 import { type Attempt, readAgain, refuse, refuseBy } from './redemption-refusal.ts'
 import { inSegments } from './shopper-segments.ts'
+import {
+  NO_PROGRAMME,
+  type OrderPoints,
+  PointsRefused,
+  refusedPoints,
+  spendOrderPoints,
+  viewPoints,
+} from './spend-points.ts'
 import { stateRefusalOf, withCounts } from './state-refusal.ts'
 
 /**
@@ -57,7 +66,7 @@ type Idempotency = Pick<IdempotentRequest, 'key' | 'keyKind' | 'requestHash'>
 
 /**
  * Redeems the coupons of a request, all of them or none. All changes and the stored answer are one transaction. Locks are
- * taken in one order: idempotency key, profile, order, hold, coupons, counts of the profile, pools, so that the most
+ * taken in one order: idempotency key, profile, order, hold, coupons, counts of the profile, accounts of points, pools, so that the most
  * contended rows are locked last. Several coupons and pools are locked in the order of their ids.
  */
 export const createRedeemCoupon = ({
@@ -123,10 +132,16 @@ export const createRedeemCoupon = ({
     const found = holdId === null ? await findRequested(projectId, request, readAt) : ofHold
     const all = Array.isArray(found) ? found : []
     const cards = all.filter(isGiftCard)
-    const requested = (holdId === null && cardRequestRefusal(cards, request, hidesProfile)) || found
+    const config = await projectConfigs.get(projectId)
+    const { points } = request
+    const plan = points && planPoints(config.loyaltyProgrammes, points, request.currency)
+    const refused = pointRefusalOf(plan, hidesProfile)
+    const requested =
+      (holdId === null && cardRequestRefusal(cards, request, hidesProfile)) ||
+      (Array.isArray(found) && refused) ||
+      found
     const coupons = Array.isArray(requested) ? all.filter((coupon) => !isGiftCard(coupon)) : []
     if (!Array.isArray(requested) && !idempotency) return { ...requested, replayed: false }
-    const config = await projectConfigs.get(projectId)
     // Only for existing coupons, so that guessed codes create no profiles.
     const profileId = Array.isArray(requested) ? await resolve(projectId, request) : null
     const { userId, visitorId, cart } = request
@@ -148,10 +163,13 @@ export const createRedeemCoupon = ({
             if (!Array.isArray(requested)) return requested
             if (profileId !== null && !(await lockProfile(client, profileId)))
               throw storeUnavailable(undefined, 1)
-            const refusal = held && (await orderRefusalOf(client, held, request.orderId))
+            const refusal =
+              held &&
+              (await orderRefusalOf(client, held, request.orderId, config.loyaltyProgrammes.length > 0))
             if (refusal) return refusal
             const { orderId } = request
-            if (cards.length > 0 && orderId !== null) await lockOrderId(client, projectId, orderId)
+            if ((cards.length > 0 || points) && orderId !== null)
+              await lockOrderId(client, projectId, orderId)
             const discounted = held
               ? { wanted: held.wanted, grantedBefore: 0 }
               : await discountWanted(client, projectId, coupons, request, shopper)
@@ -159,6 +177,9 @@ export const createRedeemCoupon = ({
             const { wanted, grantedBefore } = discounted
             return decide(wanted, {
               cards,
+              projectId,
+              programmes: config.loyaltyProgrammes,
+              planned: plan && 'rate' in plan ? plan : undefined,
               grantedBefore,
               client,
               held,
@@ -182,6 +203,7 @@ export const createRedeemCoupon = ({
         try {
           return await answerWith(redeem)
         } catch (error) {
+          if (error instanceof PointsRefused) return { ...refusedPoints(error.refusal), replayed: false }
           if (!(error instanceof LimitReached)) throw error
           // Holds that have ended count until they are removed.
           if ((await removeEndedHolds(projectId)) > 0) continue
@@ -208,6 +230,17 @@ class LimitReached extends Error {
     this.couponId = id
     this.refusal = refusal
   }
+}
+
+/** Why a request to spend points is refused before anything is read. `plan`: null when it spends none. */
+const pointRefusalOf = (
+  plan: ReturnType<typeof planPoints> | null,
+  isPublic: boolean,
+): Answer | undefined => {
+  if (plan === null) return undefined
+  if (isPublic) return refusedPoints('secret_key_required')
+  if (plan === undefined) return NO_PROGRAMME
+  return 'refusal' in plan ? refusedPoints(plan.refusal) : undefined
 }
 
 const first = (wanted: readonly Wanted[]): Wanted => {
@@ -242,7 +275,9 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
       if (!(await countForProfile(client, coupon.pool.id, profileId, limits.perProfileLimit)))
         throw new LimitReached(coupon)
   const discounted = claims.reduce((sum, { outcome }) => sum + (grantedBy(outcome)?.discountAmount ?? 0), 0)
-  const paid = await payOrder(attempt, attempt.cards, attempt.grantedBefore + discounted)
+  const granted = attempt.grantedBefore + discounted
+  const points = await spendOrderPoints(attempt, granted)
+  const paid = await payOrder(attempt, attempt.cards, granted + points.reduced)
   if ('refusal' in paid) throw new LimitReached(paid.coupon, paid.refusal)
   const made = claims.map((claim) => ({ ...claim, redemption: redemptionOf(claim.coupon, attempt) }))
   // Created before any is sent, so that an error cannot commit only some of them.
@@ -262,6 +297,7 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
   const isLimited =
     held ||
     attempt.cards.length > 0 ||
+    points.spent ||
     claims.some(({ limits, charge }) => limits.maxRedemptions !== null || charge)
   const committed = isLimited ? undefined : commitEarly?.()
   const [counts] = await Promise.all([Promise.all(counted), committed, ...stored])
@@ -272,15 +308,25 @@ const redeem = async (wanted: readonly Wanted[], attempt: Attempt): Promise<Answ
     made.map((one) => [one.coupon.id, viewRedeemed(one, countOf.get(one.coupon.id) ?? 0, attempt)]),
   )
   const redemptions = wanted.map(({ coupon }) => views.get(coupon.id) ?? {})
-  return answer(200, { ok: true, ...viewAnswer({ wanted, redemptions, paid }, attempt) })
+  return answer(200, { ok: true, ...viewAnswer({ wanted, redemptions, points, paid }, attempt) })
 }
 
 const viewAnswer = (
-  { wanted, redemptions, paid }: { wanted: readonly Wanted[]; redemptions: object[]; paid: OrderPaid },
+  {
+    wanted,
+    redemptions,
+    points,
+    paid,
+  }: { wanted: readonly Wanted[]; redemptions: object[]; points: OrderPoints; paid: OrderPaid },
   attempt: Attempt,
 ): object => {
   if (attempt.request.isList)
-    return { ...viewSum(wanted, attempt.request), redemptions, ...viewPayments(paid, attempt) }
+    return {
+      ...viewSum(wanted, attempt.request),
+      redemptions,
+      ...viewPoints(points),
+      ...viewPayments(paid, attempt),
+    }
   return redemptions[0] ?? viewPaidCard(paid, attempt)
 }
 
@@ -389,6 +435,7 @@ const redemptionOf = ({ id: couponId, pool }: Coupon, { request, profileId, at }
     holdId: _holdId,
     eventId: relatedEventId,
     cart: _cart,
+    points: _points,
     ...rest
   } = request
   const id = uuidv7()

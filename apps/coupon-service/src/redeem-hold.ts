@@ -1,4 +1,4 @@
-import { findOrderPayments } from '@waymark/pipeline'
+import { findOrderPayments, findOrderSpending } from '@waymark/pipeline'
 import type { ClientBase, Pool } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
 import type { CardPayment } from './cart-payments.ts'
@@ -67,6 +67,7 @@ export const orderRefusalOf = async (
   client: ClientBase,
   { hold: { projectId }, wanted, payments }: Held,
   orderId: string | null,
+  hasProgrammes: boolean,
 ): Promise<Answer | undefined> => {
   if (orderId === null)
     return payments.length > 0 || wanted.some(({ coupon }) => coupon.code === null)
@@ -74,10 +75,11 @@ export const orderRefusalOf = async (
       : undefined
   const earlier = await lockOrder(client, { projectId, orderId })
   const paid = payments.length > 0 ? await findOrderPayments(client, projectId, orderId) : []
-  return earlier.length > 0 || paid.some(({ spent, refunded }) => spent > refunded)
+  const points = hasProgrammes ? await findOrderSpending(client, projectId, orderId) : []
+  return earlier.length > 0 || points.length > 0 || paid.some(({ spent, refunded }) => spent > refunded)
     ? provisional(400, {
         error:
-          'orderId has redemptions with items or payments already: a hold is computed for the whole cart. Roll these back first, or redeem by codes',
+          'orderId has redemptions with items, points or payments already: a hold is computed for the whole cart. Roll these back first, or redeem by codes',
       })
     : undefined
 }

@@ -95,11 +95,21 @@ export const parseRedeem = (body: unknown): Redeem => {
     eventId: request.eventId ?? null,
     metadata,
     cart: parseRedeemedCart(request, currency),
+    points: parsePoints(request),
   }
 }
 
 /** The fields that a hold says. */
-const OF_HOLD = ['code', 'codes', 'promotions', 'userId', 'visitorId', 'items', 'shippingAmount'] as const
+const OF_HOLD = [
+  'code',
+  'codes',
+  'promotions',
+  'userId',
+  'visitorId',
+  'items',
+  'shippingAmount',
+  'points',
+] as const
 
 /** The hold to redeem, if any. @throws AppError bad_request beside what the hold says */
 const parseHoldId = (request: RedeemRequest): string | null => {
@@ -107,18 +117,40 @@ const parseHoldId = (request: RedeemRequest): string | null => {
   if (holdId === undefined) return null
   const second = OF_HOLD.find((field) => (request[field] ?? undefined) !== undefined)
   if (second !== undefined)
-    throw new AppError('bad_request', `${second} is not allowed beside holdId: it is that of the hold`)
+    throw new AppError(
+      'bad_request',
+      second === 'points'
+        ? 'points is not allowed beside holdId: spend them by another request for the order'
+        : `${second} is not allowed beside holdId: it is that of the hold`,
+    )
   return holdId.toLowerCase()
 }
 
 const parseCodes = (request: RedeemRequest): Pick<Redeem, 'codes' | 'isList'> => {
-  const isWithoutCode = request.promotions !== undefined && request.code === undefined
+  const isWithoutCode =
+    (request.promotions !== undefined || request.points !== undefined) && request.code === undefined
   const texts = isWithoutCode ? (request.codes ?? []) : requireCodes(request)
   const codes = texts.map(normalizeCode)
   const second = codes.findIndex((code, index) => code !== undefined && codes.indexOf(code) < index)
   if (second >= 0)
     throw new AppError('bad_request', `codes.${second} occurs twice; each code is allowed once`)
   return { codes, isList: request.code === undefined }
+}
+
+/** The points to spend. @throws AppError bad_request without what they require */
+const parsePoints = ({ points, code, items, ...request }: RedeemRequest): Redeem['points'] => {
+  if (points === undefined) return null
+  if (code !== undefined) throw new AppError('bad_request', 'code cannot be combined with points: use codes')
+  if ((request.orderId ?? null) === null)
+    throw new AppError('bad_request', 'orderId is required beside points: the order that they pay for')
+  if ((request.userId ?? request.visitorId ?? null) === null)
+    throw new AppError('bad_request', 'userId or visitorId is required beside points: whose they are')
+  if (items === undefined && (request.amount ?? null) === null)
+    throw new AppError(
+      'bad_request',
+      'items, or amount and currency, are required beside points: what there is to pay',
+    )
+  return { programme: points.programme, wanted: points.points ?? null }
 }
 
 /** The ids of promotions, in lower case as they are stored. @throws AppError bad_request without what they require */

@@ -4,6 +4,7 @@ import type { Cart, OrderRedemption } from '@waymark/domain/coupon'
 import { lockOrderId } from '@waymark/pipeline'
 import type { ClientBase, QueryConfig } from 'pg'
 import { v7 as uuidv7 } from 'uuid'
+import type { WantedPoints } from './planned-points.ts'
 import type { Coupon } from './redeemable-coupon-queries.ts'
 
 /** A request to redeem; absent fields are null. */
@@ -26,13 +27,18 @@ export type Redeem = {
   eventId: string | null
   metadata: Record<string, unknown>
   cart: Cart | null
+  /** The points that the order spends. */
+  points: WantedPoints | null
 }
 
 /** What a redemption for a cart grants, in minor units. */
 export type Granted = { discountAmount: number; shippingDiscountAmount: number; items: GrantedItem[] }
 
 /** A redemption. */
-export type Redemption = Omit<Redeem, 'holdId' | 'codes' | 'promotions' | 'isList' | 'eventId' | 'cart'> & {
+export type Redemption = Omit<
+  Redeem,
+  'holdId' | 'codes' | 'promotions' | 'isList' | 'eventId' | 'cart' | 'points'
+> & {
   id: string
   couponId: string
   poolId: string

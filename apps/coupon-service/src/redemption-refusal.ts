@@ -1,4 +1,5 @@
 import type { CartRefusal, CouponRefusal } from '@waymark/contracts/coupon'
+import type { LoyaltyProgramme } from '@waymark/contracts/loyalty'
 import type { ClientDevice } from '@waymark/contracts/records/ingest-record'
 import type { Commit } from '@waymark/database'
 import {
@@ -11,6 +12,7 @@ import {
 import type { ClientBase } from 'pg'
 import type { Wanted } from './cart-outcome.ts'
 import { type Answer, answer, provisional } from './idempotency-queries.ts'
+import type { PlannedPoints } from './planned-points.ts'
 import type { Held } from './redeem-hold.ts'
 import { type Coupon, findAgain, type GiftCard } from './redeemable-coupon-queries.ts'
 import { type Redeem, storeAttempt } from './redemption-queries.ts'
@@ -29,6 +31,10 @@ export type Attempt = {
   device: ClientDevice
   config: RecordConfig
   hidesProfile: boolean
+  projectId: string
+  /** The loyalty programmes of the project, and the points that the request spends. */
+  programmes: readonly LoyaltyProgramme[]
+  planned: PlannedPoints | undefined
   /** The gift cards of the request, and what earlier redemptions of the order granted, in minor units. */
   cards: readonly GiftCard[]
   grantedBefore: number

@@ -47,6 +47,7 @@ export const parseCart = (body: unknown): CartRequest => {
     codes: requireCodes(request),
     userId: request.userId ?? null,
     visitorId: request.visitorId ?? null,
+    points: null,
     ...parseHold(request),
     cart: requireCountable({ currency: currencyOf(request.currency) ?? '', items, shippingAmount }),
   }

@@ -29,10 +29,11 @@ export const openDatabases = async () => {
   }
 }
 
-/** The configurations of projects with nothing but selectors and segments. */
+/** The configurations of projects with nothing but selectors, segments and programmes. */
 export const configsWith = (
   selectorsFor: ProjectConfig['selectorsFor'] = () => [],
   segments: readonly Segment[] = [],
+  loyaltyProgrammes: ProjectConfig['loyaltyProgrammes'] = [],
 ): ProjectConfigs => ({
   get: async (projectId) => ({
     projectId,
@@ -41,7 +42,7 @@ export const configsWith = (
     hasDefinitions: false,
     checkFor: () => undefined,
     triggersFor: () => [],
-    loyaltyProgrammes: [],
+    loyaltyProgrammes,
     prepare: async () => {},
     decisions: createDecisionSet([], compileDecision, createSegmentSet(segments, compileSegment)),
     selectorsFor,

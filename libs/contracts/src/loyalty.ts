@@ -5,6 +5,17 @@ export const MAX_POINTS = 1_000_000_000
 export const programmeStatuses = ['active', 'paused', 'archived'] as const
 export type ProgrammeStatus = (typeof programmeStatuses)[number]
 
+/** Why points are not spent. */
+export const pointRefusals = [
+  'not_spendable',
+  'insufficient_points',
+  'minimum_points',
+  'order_reversed',
+  'currency_mismatch',
+  'secret_key_required',
+] as const
+export type PointRefusal = (typeof pointRefusals)[number]
+
 /** Why points move. */
 export const pointMovementKinds = ['earned', 'adjusted', 'spent', 'expired', 'reversed'] as const
 export type PointMovementKind = (typeof pointMovementKinds)[number]

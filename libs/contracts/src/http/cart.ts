@@ -1,5 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { CURRENCY_DESCRIPTION } from '../currency.ts'
+import { DecisionKey } from '../decision-definition.ts'
+import { MAX_POINTS } from '../loyalty.ts'
 import { NOT_BLANK, PRINTABLE } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import { optionalId } from './identify.ts'
@@ -88,6 +90,28 @@ export const holdTerms = {
   ),
 }
 
+/** The points of a loyalty programme that an order spends. */
+export const SpentPoints = Type.Optional(
+  Type.Object(
+    {
+      programme: DecisionKey,
+      points: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_POINTS,
+          description:
+            'At most so many, which the person must have. Fewer are spent where fewer are worth what is left to pay. Default: all.',
+        }),
+      ),
+    },
+    {
+      additionalProperties: false,
+      description:
+        'Points of the person that pay for what discounts leave, before gift cards, at the rate of the programme. For `sec` keys.',
+    },
+  ),
+)
+
 /** A cart and the person that it belongs to. */
 export const cartFields = {
   userId: optionalId('Whose cart it is. Needed for pools with a limit or a rule about the person.'),
@@ -121,6 +145,7 @@ export const QualifyRequest = Type.Object(
       'Whose cart it is. Needed for promotions with a limit or a rule about the person. Only for `sec` keys: a page ' +
         'sends the `visitorId`, which is linked to the user.',
     ),
+    points: SpentPoints,
   },
   { additionalProperties: false },
 )

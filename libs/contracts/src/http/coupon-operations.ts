@@ -1,6 +1,7 @@
 import { type Static, Type } from 'typebox'
-import { cartRefusals, couponRefusals } from '../coupon.ts'
+import { type CartRefusal, type CouponRefusal, cartRefusals, couponRefusals } from '../coupon.ts'
 import { CURRENCY_DESCRIPTION } from '../currency.ts'
+import { type PointRefusal, pointRefusals } from '../loyalty.ts'
 import { Id, JsonObject, NullableString, Timestamp } from '../schema-parts.ts'
 import { compileValidator } from '../validator.ts'
 import {
@@ -12,9 +13,10 @@ import {
   MAX_CART_PROMOTIONS,
   Payments,
   ShippingAmount,
+  SpentPoints,
   ValidateRequest,
 } from './cart.ts'
-import { CouponLookup, RedeemRefusalSchema } from './coupon-views.ts'
+import { CouponLookup } from './coupon-views.ts'
 import { ErrorBody } from './error-bodies.ts'
 import { optionalId } from './identify.ts'
 import { defineOperation } from './operation.ts'
@@ -80,6 +82,7 @@ const RedeemRequest = Type.Object(
     ),
     items: Type.Optional(CartItems),
     shippingAmount: ShippingAmount,
+    points: SpentPoints,
   },
   { additionalProperties: false },
 )
@@ -157,12 +160,28 @@ const RedeemResult = Type.Union([
       payments: Type.Optional(
         Type.Array(Payment, { description: 'One for each gift card, in the order in which they pay.' }),
       ),
+      points: Type.Optional(
+        Type.Object(
+          {
+            programme: Type.String(),
+            movementId: Type.Unsafe<string | null>({
+              type: ['string', 'null'],
+              description: 'The movement of its ledger; null when nothing was left to pay.',
+            }),
+            points: Type.Integer({ description: 'What the order spends.' }),
+            amount: Type.Integer({ description: 'What they are worth, in minor units.' }),
+            currency: Type.String(),
+            balance: Type.Integer({ description: 'The points that the person has now.' }),
+          },
+          { description: 'When the request spends points.' },
+        ),
+      ),
       paymentAmount: Type.Optional(Payments.paymentAmount),
       amountDue: Type.Optional(Payments.amountDue),
     },
     {
       description:
-        'For `codes`, `promotions` and `holdId`. A repeat after the person was erased has no `items`.',
+        'For `codes`, `promotions`, `points` and `holdId`. A repeat after the person was erased has no `items`.',
     },
   ),
 ])
@@ -186,7 +205,7 @@ export const redeemCoupon = defineOperation({
     'discount that is granted. A pool with rules or a budget needs them. Several `codes` are redeemed together or ' +
     'not at all, and grant what `validate` answers for them. `promotions` are redeemed like codes: with those that ' +
     '`qualify` chose they grant what it answered. Gift cards pay what discounts leave, and need `orderId` and a `sec` key: a ' +
-    'card pays an order once, so a repeat of the request takes nothing.',
+    'card pays an order once, so a repeat of the request takes nothing. `points` are spent on what discounts leave, before gift cards.',
   access: { by: 'key', scope: 'coupons:redeem' },
   forPrograms: true,
   limited: true,
@@ -206,10 +225,15 @@ export const redeemCoupon = defineOperation({
       description:
         'The coupon cannot be redeemed. `reason` is the first that applies: `pool_not_ready` (no codes yet, or ' +
         'before its start), `revoked`, `expired` (or its pool is archived), `already_redeemed` (or a limit is ' +
-        'reached, or it belongs to another person), `held` (for another cart). With items also the reasons of `validate`',
+        'reached, or it belongs to another person), `held` (for another cart). With items also the reasons of `validate`. Of ' +
+        '`points`: `not_spendable` (the programme is paused or has no rate), `insufficient_points`, `minimum_points`, ' +
+        '`order_reversed`, `currency_mismatch`, `secret_key_required`',
       schema: Type.Object({
         error: Type.String(),
-        reason: RedeemRefusalSchema,
+        reason: Type.Unsafe<CouponRefusal | CartRefusal | PointRefusal>({
+          type: 'string',
+          enum: [...new Set([...couponRefusals, ...cartRefusals, ...pointRefusals])],
+        }),
         code: Type.Optional(Type.String({ description: 'One of the `codes` that cannot be redeemed.' })),
         promotionId: Type.Optional(
           Type.String({ description: 'One of the `promotions` that cannot be redeemed, instead of `code`.' }),

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { type PointRefusal, pointRefusals } from '../loyalty.ts'
 import { Id } from '../schema-parts.ts'
 import { DiscountedItems, holdTerms, Payments, QualifyRequest } from './cart.ts'
 import { CodeRefusalSchema } from './coupon-operations.ts'
@@ -66,6 +67,26 @@ const QualifyResult = Type.Object({
     { description: 'One for each code, in the order of the request, and what it would grant alone.' },
   ),
   ...Payments,
+  points: Type.Optional(
+    Type.Object(
+      {
+        programme: Type.String(),
+        points: Type.Integer({ description: 'What the order would spend.' }),
+        amount: Type.Integer({
+          description: 'What they are worth, in minor units. Part of what reduces `amountDue`.',
+        }),
+        balance: Type.Integer({ description: 'The points that the person has.' }),
+        reason: Type.Optional(
+          Type.Unsafe<PointRefusal>({
+            type: 'string',
+            enum: [...pointRefusals],
+            description: 'Why no points would be spent, as `redeem` would answer.',
+          }),
+        ),
+      },
+      { description: 'When the request names a programme.' },
+    ),
+  ),
   ...holdTerms,
   nearMisses: Type.Array(
     Type.Object({

@@ -7,9 +7,11 @@ export {
   reverseOrder,
   type SpentPoints,
   spendOnOrder,
+  type UnspentPoints,
 } from './move-points.ts'
 export {
   findOrderSpending,
+  findProfileIds,
   type OrderSpending,
   type PersonPoints,
   readPoints,

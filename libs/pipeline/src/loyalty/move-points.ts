@@ -262,10 +262,12 @@ const lockLots = async (
 
 /** What an order spent. `amount` in minor units; `balance`: what is left to the person. */
 export type SpentPoints = { movementId: string | null; points: number; amount: number; balance: number }
+/** Why nothing moved. */
+export type UnspentPoints = { refusal: 'insufficient_points' | 'minimum_points' }
 
 /**
  * Spends points on an order that the transaction has locked: at most `wanted`, and no more than `due` minor units are worth.
- * Undefined when the person has fewer than were wanted, or fewer than the minimum would be spent; then nothing moves.
+ * Nothing moves when the person has fewer than were wanted, or fewer than the minimum would be spent.
  */
 export const spendOnOrder = async (
   client: ClientBase,
@@ -277,13 +279,13 @@ export const spendOnOrder = async (
     due,
     at,
   }: { orderId: string; rate: SpendingRate; wanted: number | null; due: number; at: Date },
-): Promise<SpentPoints | undefined> => {
+): Promise<SpentPoints | UnspentPoints> => {
   const lots = await lockLots(client, holder, at)
   const available = sumOf(lots)
-  if (available < (wanted ?? 1)) return undefined
+  if (available < (wanted ?? 1)) return { refusal: 'insufficient_points' }
   const { points, amount } = spendPoints(rate, wanted ?? available, due)
   if (points === 0) return { movementId: null, points, amount, balance: available }
-  if (points < (rate.minimum ?? 0)) return undefined
+  if (points < (rate.minimum ?? 0)) return { refusal: 'minimum_points' }
   const { projectId, programmeId } = holder
   const movement = {
     ...{ id: uuidv7(), projectId, programmeId, kind: 'spent' as const },

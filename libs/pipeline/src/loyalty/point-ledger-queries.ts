@@ -252,6 +252,17 @@ export const findOrderSpending = async (
   return (await client.query<OrderSpending>({ name: 'points-of-order', text: SPENT, values })).rows
 }
 
+const PROFILES = `
+  SELECT own.id FROM ingest.profiles asked JOIN ingest.profiles own
+    ON own.id = coalesce(asked.merged_into, asked.id) OR own.merged_into = coalesce(asked.merged_into, asked.id)
+  WHERE asked.id = $1`
+
+/** All profiles of the person of a profile. */
+export const findProfileIds = async (client: ClientBase, profileId: string): Promise<string[]> => {
+  const statement = { name: 'profiles-of-person', text: PROFILES, values: [profileId] }
+  return (await client.query<{ id: string }>(statement)).rows.map(({ id }) => id)
+}
+
 const FIND_EXPIRED = `
   SELECT id, account_id AS "accountId" FROM coupon.point_lots WHERE points > 0 AND expires_at <= $1
   ORDER BY expires_at LIMIT $2`

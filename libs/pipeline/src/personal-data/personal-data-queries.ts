@@ -260,6 +260,19 @@ export const personalData: readonly PersonalData[] = [
         OR order_id IN (SELECT order_id FROM found WHERE order_id IS NOT NULL))`,
   },
   {
+    // As `couponAnswers`, of requests that spend points and redeem no coupon.
+    name: 'pointAnswers',
+    purge: `UPDATE coupon.idempotency_keys k SET body = (k.body::jsonb - 'items')::text
+      WHERE k.project_id = {projectId} AND k.key IN (
+        SELECT key FROM (
+          SELECT key, CASE WHEN status = 200 THEN body::jsonb END AS answer
+          FROM coupon.idempotency_keys WHERE project_id = {projectId}) AS answers
+        WHERE answer ? 'items' AND answer #>> '{points,movementId}' IN (
+          SELECT e.movement_id::text FROM coupon.point_accounts a JOIN coupon.point_entries e ON e.account_id = a.id
+          WHERE a.project_id = {projectId} AND a.profile_id = ANY({profileIds}))
+        LIMIT 1000)`,
+  },
+  {
     name: 'pointMovements',
     read: `SELECT m.id, l.key AS programme, m.kind, (
           SELECT sum(e.points)::float8 FROM coupon.point_entries e
