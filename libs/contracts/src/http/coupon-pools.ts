@@ -272,8 +272,9 @@ export const importCoupons = defineOperation({
   summary: 'Import codes from CSV',
   description:
     'The codes are in the only column, or in the one that the header names `code` or, in any case and with spaces, ' +
-    '`_` or `-`, coupon, coupon code, promo code, promotion code, discount code, voucher, voucher code, gift card code, ' +
-    'Gutschein, Gutscheincode, Gutscheinnummer, Rabattcode, code promo or código. Columns are separated by commas, ' +
+    '`_` or `-`, coupon, coupon code, promo code, promotion code, discount code, voucher, voucher code, voucher number, ' +
+    'gift card code, gift card number, card number, Gutschein, Gutscheincode, Gutscheinnummer, Rabattcode, code promo, ' +
+    'código or another usual name. Where the only column begins with what may be a header, the file is refused. Columns are separated by commas, ' +
     'semicolons, tabs or `|`, in UTF-8, UTF-16 or Windows-1252, with or without a BOM. The file may have any length. Invalid lines are reported, and the others are imported. Codes that were imported ' +
     'before are duplicates, so it is safe to repeat the request after a failure. For gift cards a column `balance` says what ' +
     'each holds, as a decimal such as 25.00; an empty one or none: the amount of the pool.',

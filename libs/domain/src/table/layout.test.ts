@@ -24,10 +24,18 @@ describe('a table of codes', () => {
     ['the line of Excel', 'sep=;\ncode;Value\nABC-1;1\nABC-2;2'],
     ['an exact name beside another', 'coupon,code\nSpring,ABC-1\nSpring,ABC-2'],
     ['a header that ends with a delimiter, as all lines', 'CODE;\nABC-1;\nABC-2;'],
+    ['the number of a voucher', 'Voucher Number\nABC-1\nABC-2'],
+    ['a plural', 'Coupon codes\nABC-1\nABC-2'],
     ['no header', 'ABC-1\nABC-2'],
     ['no header, and lines that end with a delimiter', 'ABC-1;\nABC-2;\n'],
   ])('is read with %s', (_, text) => {
     expect(codesIn(text)).toEqual(['ABC-1', 'ABC-2'])
+  })
+
+  it('keeps a first line that may be a code', () => {
+    expect(codesIn('WELCOME\nABC-1')).toEqual(['WELCOME', 'ABC-1'])
+    expect(codesIn('Welcome\nSpring20')).toEqual(['Welcome', 'Spring20'])
+    expect(codesIn('Welcome')).toEqual(['Welcome'])
   })
 
   it('keeps a line with other characters whole when the others have one column', () => {
@@ -45,6 +53,8 @@ describe('a table of codes', () => {
     ['two names for the code', 'coupon;voucher\na;b', 'has several columns for "code": coupon, voucher'],
     ['columns that spaces separate', 'code   value\nABC-1    10', 'separated by spaces'],
     ['a comment above the header', '# of May\ncode\nABC-1', 'the header "code" below other lines'],
+    ['a header of other words', 'Kupon\nABC-1\nABC-2', 'a first line "Kupon" that may be a header'],
+    ['a header with a known word', 'Voucher ref.\nABC-1\nABC-2', 'a first line "Voucher ref."'],
     ['the exact name twice', 'code;code\na;b', 'has several columns for "code": code, code'],
   ])('is refused with %s', (_, text, problem) => {
     expect(codesIn(text)).toContain(problem)

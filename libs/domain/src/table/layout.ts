@@ -157,7 +157,10 @@ const oneColumn = (candidates: readonly Candidate[], columns: TableColumns): Fou
   return { delimiter, hasHeader: false, headers: [], columns: [columns.key] }
 }
 
-/** Refuses lines of one column in which a header would become a value: below other lines, or with spaces between names. */
+/**
+ * Refuses lines of one column in which a header would become a value: below other lines, with spaces between names, or as a
+ * first line that is not like the others.
+ */
 const headerInLines = (rows: readonly string[][], columns: TableColumns): TableProblem | undefined => {
   const lines = rows.map((cells) => cells.join(' ').trim())
   const names = new Set(columns.names[columns.key]?.map(foldName))
@@ -172,8 +175,19 @@ const headerInLines = (rows: readonly string[][], columns: TableColumns): TableP
     return {
       problem: `has columns that are separated by spaces, as it seems: separate them by commas, or add the header "${columns.key}" above all`,
     }
+  const [first = '', ...others] = lines
+  const named = (words[0]?.length ?? 0) > 1 && words[0]?.some(isName)
+  if (others.length > 0 && (named || (TITLE.test(first) && others.every(isSerial))))
+    return {
+      problem: `has a first line "${first.slice(0, MAX_NAME_LENGTH)}" that may be a header: replace it by "${columns.key}", or add the header "${columns.key}" above all`,
+    }
   return undefined
 }
+
+/** Words of a header, in which not all letters are capitals. */
+const TITLE = /^(?=.*\p{Ll})[\p{L}\s_-]+$/u
+/** Whether text has digits and no small letters, as most codes. */
+const isSerial = (text: string): boolean => /\d/.test(text) && !/\p{Ll}/u.test(text)
 
 const filled = (cells: readonly string[]): string[] => cells.filter((cell) => cell !== '')
 
