@@ -81,6 +81,13 @@ export const earnPoints = async (
   await postPoints(client, movements, entries)
 }
 
+/** A movement that happens at the time at which it is stored. */
+const movementOf = (
+  { projectId, programmeId }: Pick<PointMovement, 'projectId' | 'programmeId'>,
+  kind: PointMovement['kind'],
+  at: Date,
+): PointMovement => ({ id: uuidv7(), projectId, programmeId, kind, occurredAt: at, at })
+
 const earningMovement = (
   base: Pick<PointMovement, 'projectId' | 'programmeId' | 'kind' | 'at'>,
   { timestamp, eventId }: EnrichedEvent,
@@ -210,8 +217,9 @@ export const reverseOrder = async (
   const reversed: ReversedPoints[] = []
   for (const [programmeId, lots] of Map.groupBy(moved, (lot) => lot.programmeId)) {
     const newMovement = () => ({
-      ...{ id: uuidv7(), projectId, programmeId, kind: 'reversed' as const },
-      ...{ orderId, reason, occurredAt: at, at },
+      ...movementOf({ projectId, programmeId }, 'reversed', at),
+      orderId,
+      reason,
     })
     const returned = lots
       .filter(({ kind }) => kind === 'spent')
@@ -286,11 +294,7 @@ export const spendOnOrder = async (
   const { points, amount } = spendPoints(rate, wanted ?? available, due)
   if (points === 0) return { movementId: null, points, amount, balance: available }
   if (points < (rate.minimum ?? 0)) return { refusal: 'minimum_points' }
-  const { projectId, programmeId } = holder
-  const movement = {
-    ...{ id: uuidv7(), projectId, programmeId, kind: 'spent' as const },
-    ...{ orderId, amount, currency: rate.currency, occurredAt: at, at },
-  }
+  const movement = { ...movementOf(holder, 'spent', at), orderId, amount, currency: rate.currency }
   await postPoints(client, [movement], debitOf(movement, takeFromLots(lots, points), 'spent'))
   return { movementId: movement.id, points, amount, balance: available - points }
 }
@@ -304,16 +308,14 @@ export const adjustPoints = async (
   { profileId, ...holder }: Holder & { profileId: string },
   {
     points,
-    ...rest
+    at,
+    ...described
   }: { points: number } & Pick<PointMovement, 'key' | 'reason' | 'expiresAt'> & { at: Date },
 ): Promise<boolean> => {
   const { projectId, programmeId } = holder
-  const movement: PointMovement = {
-    ...{ id: uuidv7(), projectId, programmeId, kind: 'adjusted' },
-    ...{ ...rest, occurredAt: rest.at },
-  }
+  const movement = { ...movementOf(holder, 'adjusted', at), ...described }
   if (points < 0) {
-    const lots = await lockLots(client, holder, rest.at)
+    const lots = await lockLots(client, holder, at)
     if (sumOf(lots) < -points) return false
     await postPoints(
       client,
@@ -322,7 +324,7 @@ export const adjustPoints = async (
     )
     return true
   }
-  await openAccounts(client, [{ id: uuidv7(), projectId, programmeId, profileId }], rest.at)
+  await openAccounts(client, [{ id: uuidv7(), projectId, programmeId, profileId }], at)
   const [account] = await lockAccounts(client, [{ programmeId, profileId }])
   if (!account) throw new Error('The account of an adjustment was not found')
   await postPoints(client, [movement], creditOf(movement, account.id, 'adjusted', points))
@@ -345,9 +347,7 @@ export const createExpirePoints =
       const entries: PointEntry[] = []
       for (const [programmeId, own] of Map.groupBy(lots, (lot) => lot.programmeId)) {
         const projectId = own[0]?.projectId ?? ''
-        const movement: PointMovement = {
-          ...{ id: uuidv7(), projectId, programmeId, kind: 'expired', occurredAt: at, at },
-        }
+        const movement = movementOf({ projectId, programmeId }, 'expired', at)
         movements.push(movement)
         entries.push(...debitOf(movement, own, 'expired'))
       }
