@@ -1,6 +1,6 @@
 import type { EmailTrigger } from '@waymark/contracts/email'
 import type { EnrichedEvent } from '@waymark/contracts/records/enriched-event'
-import { emailAddressIn, triggersFiredBy } from '@waymark/domain/email'
+import { addressOf, triggersFiredBy } from '@waymark/domain/email'
 import { eventKeyOf } from '@waymark/domain/ingestion'
 import { WorkBudget } from '@waymark/domain/logic'
 import type { Delivery } from '@waymark/event-bus'
@@ -66,7 +66,7 @@ export const createDecideDeliveries = ({ db, projectConfigs, onDecided = () => {
 }
 
 const decide = ({ event, trigger }: Firing, person: Person | undefined): NewDelivery => {
-  const recipient = emailAddressIn(person?.traits.email) ?? null
+  const { recipient, reason } = addressOf(person?.traits)
   const common = {
     id: uuidv7(),
     projectId: event.projectId,
@@ -78,15 +78,7 @@ const decide = ({ event, trigger }: Firing, person: Person | undefined): NewDeli
     recipient,
     cooldownSeconds: trigger.cooldownSeconds,
   }
-  if (!person || recipient === null) {
-    const unusable = typeof person?.traits.email === 'string'
-    return {
-      ...common,
-      status: 'skipped_no_email',
-      reason: unusable ? 'the trait is not an email address' : 'the profile has no trait email',
-      context: null,
-    }
-  }
+  if (!person || recipient === null) return { ...common, status: 'skipped_no_email', reason, context: null }
   return { ...common, status: 'pending', reason: null, context: contextOf(event, person) }
 }
 

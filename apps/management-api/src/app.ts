@@ -44,6 +44,7 @@ import { reportStaleDecisions } from './decisions/stale-report.ts'
 import { emailDeliveryRoutes } from './email/email-deliveries.ts'
 import { emailPreviewRoutes } from './email/email-previews.ts'
 import { emailSenderRoutes } from './email/email-senders.ts'
+import { emailTriggerBacktestRoute } from './email/email-trigger-backtest.ts'
 import { emailTriggerRoutes } from './email/email-triggers.ts'
 import { suppressionRoutes } from './email/suppressions.ts'
 import { environmentRoutes } from './environments/environments.ts'
@@ -229,6 +230,7 @@ export const createManagementApi = (
       ...rejectedEventRoutes(deps),
       ...deadLetterRoutes(deps),
       ...emailTriggerRoutes(deps),
+      emailTriggerBacktestRoute(deps),
       ...emailSenderRoutes(deps),
       ...emailPreviewRoutes(deps),
       ...emailDeliveryRoutes(deps),

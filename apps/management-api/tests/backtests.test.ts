@@ -37,15 +37,18 @@ describe.skipIf(!services)('backtests', () => {
     return reply.body
   }
   /** Stores events of a new visitor, so many hours ago, and returns the id of the profile. */
-  const visits = async (eventName: string, hoursAgo: number[], more: Json = {}): Promise<string> => {
+  const visits = async (
+    eventName: string,
+    hoursAgo: number[],
+    { visitorId = `v-${randomUUID()}` } = {},
+  ): Promise<string> => {
     const { db, eventStore } = world.platform
     const { projectId } = world
-    const visitorId = `v-${randomUUID()}`
     const [profileId = null] = await resolveProfiles(db.pool, [{ projectId, visitorId, userId: null }])
     await eventStore.storeEvents(
       hoursAgo.map((hours) => {
         const at = new Date(Date.now() - hours * HOUR_MS).toISOString()
-        const event = { visitorId, eventName, ...more }
+        const event = { visitorId, eventName }
         return { ...anEnrichedEvent({ projectId, receivedAt: at, event }), timestamp: at, profileId }
       }),
     )
@@ -199,6 +202,63 @@ describe.skipIf(!services)('backtests', () => {
 
     it('of a decision that does not exist answer 404', async () => {
       expect((await manage('POST', 'decisions/no-such/backtest', { days: 1 })).status).toBe(404)
+    })
+  })
+
+  describe('of email triggers', () => {
+    const create = async (more: Json = {}): Promise<string> => {
+      const templates = { subject: 'Hello', html: '<p>Hello</p>' }
+      const trigger = { name: 'T', eventName: `e-${randomUUID()}`, ...templates, ...more }
+      const { status, body } = await manage('POST', 'email-triggers', trigger)
+      expect(status).toBe(201)
+      return String(body.id)
+    }
+
+    it('replay a draft on events before it, and name the busiest hour and newer addresses', async () => {
+      const eventName = `e-${randomUUID()}`
+      const id = await create({ eventName, cooldownSeconds: 3 * 3_600 })
+      const visitorId = `v-${randomUUID()}`
+      const profileId = await visits(eventName, [30, 5, 3, 1], { visitorId })
+      await visits(eventName, [2])
+      const replay = async (more: Json = {}) => {
+        const { status, body } = await manage('POST', `email-triggers/${id}/backtest`, { days: 1, ...more })
+        expect(status).toBe(200)
+        return body
+      }
+      expect(await replay()).toMatchObject({ events: 4, fired: 4, emails: 0, noEmail: 4, busiestHour: null })
+      await writeTraits(world.platform.db, {
+        person: { projectId: world.projectId, kind: 'visitor', value: visitorId },
+        id: randomUUID(),
+        receivedAt: new Date().toISOString(),
+        traits: { email: 'ann@example.com' },
+        verified: true,
+      })
+      const replayed = await replay()
+      expect(replayed).toMatchObject({
+        triggerId: id,
+        events: 4,
+        sampled: false,
+        fired: 4,
+        emails: 2,
+        noEmail: 1,
+        suppressed: 0,
+        cooldown: 1,
+        people: 1,
+        busiestHour: { emails: 1 },
+        sample: [profileId],
+      })
+      expect(replayed.unknown).toContainEqual(expect.objectContaining({ code: 'traits', people: 1 }))
+      expect(await replay({ eventName: `none-${randomUUID()}` })).toMatchObject({ events: 0, fired: 0 })
+      expect(await replay({ days: 2 })).toMatchObject({ events: 5, emails: 3, cooldown: 1 })
+    })
+
+    it.each<[string, Json, number]>([
+      ['91 days', { days: 91 }, 422],
+      ['a filter that cannot be used', { filter: { explode: [] } }, 422],
+      ['no filter', { filter: null }, 200],
+    ])('with %s answer by the limits', async (_what, body, status) => {
+      const path = `email-triggers/${await create()}/backtest`
+      expect((await manage('POST', path, { days: 1, ...body })).status).toBe(status)
     })
   })
 })

@@ -160,6 +160,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   archiveEmailTrigger: 'editor',
   previewEmail: 'viewer',
   previewEmailTrigger: 'viewer',
+  backtestEmailTrigger: 'viewer',
   testEmailTrigger: 'editor',
   getEmailTriggerStats: 'viewer',
   listEmailDeliveries: 'viewer',

@@ -131,6 +131,54 @@ export const describeEmail = (start: () => Promise<Constellation>): void => {
     )
   })
 
+  it('replays the emails that were queued, and those within the cooldown, person by person', async () => {
+    const filter = { '==': [{ var: 'properties.plan' }, 'paid'] }
+    const trigger = await activeTrigger({ filter, cooldownSeconds: 86_400 })
+    const paid = { properties: { plan: 'paid' } }
+    await eventually('the trigger is known', async () => {
+      await track(trigger.eventName, 'nobody', paid)
+      return (await deliveriesOf(trigger.id)).length > 0
+    })
+    const address = `${randomUUID()}@example.com`
+    expect((await manage('POST', 'suppressions', { address })).status).toBe(201)
+    const people = await Promise.all(
+      ['ann@example.com', 'ben@example.com', address, 'free@example.com'].map((email) => identify({ email })),
+    )
+    const [ann = '', ben = '', suppressed = '', free = ''] = people
+    await track(trigger.eventName, free, { properties: { plan: 'free' } })
+    for (const visitorId of [ann, ann, ben, suppressed, ann])
+      await finished(trigger.id, await track(trigger.eventName, visitorId, paid))
+
+    const deliveries = await deliveriesOf(trigger.id)
+    const having = (...statuses: string[]) => deliveries.filter(({ status }) => statuses.includes(status))
+    const backtest = async (more: Json = {}): Promise<Json> => {
+      const reply = await manage('POST', `email-triggers/${trigger.id}/backtest`, { days: 1, ...more })
+      expect([reply.status, reply.body.errors]).toEqual([200, undefined])
+      return reply.body
+    }
+    const replayed = await eventually('all events are stored', async () => {
+      const body = await backtest()
+      const isStored = Number(body.suppressed) + Number(body.cooldown) === 3 && body.emails === 2
+      return isStored && Number(body.noEmail) >= having('skipped_no_email').length && body
+    })
+    const queued = having('sent', 'unconfirmed')
+    expect(replayed).toMatchObject({
+      emails: queued.length,
+      people: 2,
+      cooldown: having('cooldown').length,
+      suppressed: having('suppressed').length,
+      sampled: false,
+    })
+    expect((replayed.sample as string[]).sort()).toEqual(
+      queued.map(({ profileId }) => String(profileId)).sort(),
+    )
+
+    expect(await backtest({ cooldownSeconds: 0 })).toMatchObject({ emails: 4, cooldown: 0, people: 2 })
+    expect(await backtest({ cooldownSeconds: 0, filter: null })).toMatchObject({ emails: 5, people: 3 })
+    const now = (await deliveriesOf(trigger.id)).filter(({ status }) => status !== 'skipped_no_email')
+    expect(now).toHaveLength(deliveries.length - having('skipped_no_email').length)
+  })
+
   it('unsubscribes by the link in the email, and sends again after the suppression is removed', async () => {
     const trigger = await activeTrigger()
     await untilItFires(trigger)

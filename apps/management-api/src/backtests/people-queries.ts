@@ -27,3 +27,25 @@ export const readPeople = async (
   })
   return new Map(rows.map((person) => [person.profileId, person]))
 }
+
+/** The present person of a profile, their trait email, and when it was written (RFC 3339). */
+export type Addressee = { asked: string; profileId: string; email: unknown; writtenAt: string | null }
+
+const READ_ADDRESSES = `
+  SELECT p.id AS asked, known.id AS "profileId", known.traits->'email' AS email, known.trait_times->'email'->>'at' AS "writtenAt"
+  FROM ingest.profiles p JOIN ingest.profiles known ON known.id = coalesce(p.merged_into, p.id)
+  WHERE p.project_id = $1 AND p.id = ANY ($2::uuid[])`
+
+/** The people of profiles after merges, by the id of the profile. */
+export const readAddressees = async (
+  pool: Pool,
+  projectId: string,
+  profileIds: readonly string[],
+): Promise<ReadonlyMap<string, Addressee>> => {
+  const { rows } = await pool.query<Addressee>({
+    name: 'read-addressees-of-backtest',
+    text: READ_ADDRESSES,
+    values: [projectId, profileIds],
+  })
+  return new Map(rows.map((one) => [one.asked, one]))
+}

@@ -5,6 +5,9 @@ import { type KnownPerson, readPeople } from './people-queries.ts'
 /** People whose traits are read at a time, which bounds the memory that they take. */
 const PEOPLE_AT_ONCE = 100
 
+/** Steps of all conditions, of about ten nanoseconds each. Counted, so that results do not depend on the machine. */
+export const MAX_STEPS = 200_000_000
+
 /** What a backtest cannot know. */
 export type UnknownNote = { code: string; message: string; people?: number }
 

@@ -34,6 +34,7 @@ import {
   ALWAYS_UNKNOWN,
   DAY_MS,
   hasNewerTraits,
+  MAX_STEPS,
   newerTraits,
   peopleOf,
   type UnknownNote,
@@ -44,9 +45,6 @@ import type { ManagementDeps } from '../management-deps.ts'
 import { readSegmentsOf } from '../segments/segment-rows.ts'
 import { readWithPrerequisites } from './decision-preview.ts'
 import { contentAfter, toDecision } from './decision-rows.ts'
-
-/** Steps of all conditions, of about ten nanoseconds each. Counted, so that results do not depend on the machine. */
-const MAX_STEPS = 200_000_000
 
 /** Replays a decision, or a change of it, on the stored events of people. It stores nothing. */
 export const decisionBacktestRoute = ({ projectRoute, db, runQuery, clock }: ManagementDeps): Route =>

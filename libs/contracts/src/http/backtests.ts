@@ -109,6 +109,44 @@ const DecisionBacktest = Type.Object({
 })
 export type DecisionBacktest = Static<typeof DecisionBacktest>
 
+const TriggerBacktestRequest = Type.Object({
+  days: period.days,
+  eventName: Type.Optional(EventName),
+  filter: Type.Optional(
+    Type.Unknown({ description: 'In place of the filter of the trigger; null for none.' }),
+  ),
+  cooldownSeconds: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 31_536_000, description: 'In place of that of the trigger.' }),
+  ),
+})
+export type TriggerBacktestRequest = Static<typeof TriggerBacktestRequest>
+
+const TriggerBacktest = Type.Object({
+  triggerId: Id,
+  from: Timestamp,
+  to: Timestamp,
+  events: Type.Integer({ description: 'Events with this name that were replayed.' }),
+  sampled: Type.Boolean({
+    description: `Whether only the last ${MAX_BACKTEST_EVENTS} events were replayed; \`from\` is then the first of them.`,
+  }),
+  fired: Type.Integer({
+    description: 'Those of them that would have fired the trigger: the sum of the four below.',
+  }),
+  emails: Type.Integer({ description: 'Emails that would have been queued.' }),
+  noEmail: Type.Integer({ description: 'To people without an address.' }),
+  suppressed: Type.Integer({ description: 'To addresses on the suppression list.' }),
+  cooldown: Type.Integer({ description: 'Within the cooldown of the person.' }),
+  people: Type.Integer({ description: 'People who would have got an email.' }),
+  busiestHour: Type.Unsafe<{ at: string; emails: number } | null>({
+    anyOf: [Type.Object({ at: Timestamp, emails: Type.Integer() }), { type: 'null' }],
+    description:
+      'The hour (UTC) with the most emails. Those over the limit of emails of a project an hour would wait for the next one.',
+  }),
+  sample: Sample,
+  unknown: covered.unknown,
+})
+export type TriggerBacktest = Static<typeof TriggerBacktest>
+
 const viewer = { by: 'project', role: 'viewer' } as const
 
 export const backtestDecision = defineOperation({
@@ -131,4 +169,23 @@ export const backtestDecision = defineOperation({
   },
 })
 
-export const backtestOperations = [backtestDecision]
+export const backtestEmailTrigger = defineOperation({
+  id: 'backtestEmailTrigger',
+  takesLong: true,
+  method: 'post',
+  readOnly: true,
+  path: '/api/projects/{projectId}/email-triggers/{id}/backtest',
+  tag: 'Email triggers',
+  summary: 'Replay an email trigger on stored events',
+  description:
+    'Which emails it would have queued in the last days, had it been active all the time, with the event, filter and cooldown ' +
+    `of the request in place of its own. It sends nothing. ${QUERY_LIMITS}`,
+  access: viewer,
+  body: TriggerBacktestRequest,
+  answers: {
+    200: { description: 'The emails and what is not known', schema: TriggerBacktest },
+    ...busyOrLate,
+  },
+})
+
+export const backtestOperations = [backtestDecision, backtestEmailTrigger]

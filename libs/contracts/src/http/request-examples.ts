@@ -224,6 +224,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   approveProposal: { revision: 1, comment: 'Checked with the shop team' },
   rejectProposal: { revision: 1, comment: 'Wait until the sale is over' },
   bypassProposal: { revision: 1, reason: 'Orders fail, and nobody else is awake' },
+  backtestEmailTrigger: { days: 7, cooldownSeconds: 86_400 },
   backtestDecision: { days: 7, context: { country: 'DE' } },
   previewDecision: { visitorId: 'visitor-1', traits: { plan: 'pro' } },
 

@@ -26,6 +26,7 @@ const READING = [
   'getDecision',
   'previewDecision',
   'backtestDecision',
+  'backtestEmailTrigger',
   'getDecisionStats',
   'getDecisionResults',
   'getDecisionHistory',

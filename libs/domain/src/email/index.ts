@@ -11,6 +11,13 @@ export {
   type RenderedMessage,
   TemplateError,
 } from './message-template.ts'
+export {
+  addressOf,
+  type Firing,
+  isFiredBy,
+  type ReplayedStatus,
+  replayDeliveries,
+} from './replay-trigger.ts'
 export { DEFAULT_RETRY_PLAN, nextAttemptIn, type RetryPlan } from './retry.ts'
 export { parseSender, type Sender, sendersOf } from './sender.ts'
 export { type CompiledTrigger, compileTrigger, triggersFiredBy } from './trigger.ts'

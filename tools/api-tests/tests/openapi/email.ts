@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { backtestEmailTrigger } from '@waymark/contracts/http/backtests'
 import { listEmailDeliveries, retryEmailDelivery } from '@waymark/contracts/http/email-deliveries'
 import { reportBounces, showUnsubscribe, unsubscribe } from '@waymark/contracts/http/email-feedback'
 import {
@@ -111,6 +112,10 @@ export const emailExamples: Example[] = [
         return test
       },
     },
+  },
+  {
+    operation: backtestEmailTrigger,
+    good: async (world) => ({ ...(await onTrigger(world)), body: { days: 1 } }),
   },
   { operation: getEmailTriggerStats, good: onTrigger },
   { operation: listEmailDeliveries, good: () => ({ query: { limit: '2', status: 'failed' } }) },
