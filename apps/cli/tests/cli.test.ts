@@ -229,6 +229,27 @@ describe('flags', () => {
     expect((await run(['flags', 'list', '--env', 'staging', '--csv'])).out).toMatch(/\r\nbutton,active,/)
   })
 
+  it('are replayed on stored events, as they are and with a change from a file', async () => {
+    const replay = (...more: string[]) =>
+      run(['flags', 'backtest', 'button', '--event', 'never', '--days', '1', ...more])
+    const { code, out, err } = await replay()
+    expect([code, out]).toEqual([0, expect.stringMatching(/^variant +people +evaluations\nold +0 +0\n$/)])
+    expect(err).toContain('0 people')
+    expect(err).toContain('Not known: Requests for decisions are not stored')
+    const change = path.join(folder, 'change.json')
+    const variants = [
+      { key: 'old', value: 'grey' },
+      { key: 'new', value: 'green' },
+    ]
+    await writeFile(change, JSON.stringify({ variants }))
+    expect((await replay('--change', change)).out).toMatch(/^new +0 +0$/m)
+    await writeFile(change, '[]')
+    expect(await replay('--change', change)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no JSON object'),
+    })
+  })
+
   it('that do not exist end with 4', async () => {
     expect(await run(['flags', 'on', 'unknown'])).toMatchObject({ code: 4 })
   })
@@ -377,7 +398,10 @@ describe('doctor', () => {
 it('completes commands', async () => {
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { code, out } = await run(['completion', shell])
-    expect({ code, out }).toMatchObject({ code: 0, out: expect.stringContaining('list get refs on off') })
+    expect({ code, out }).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('list get backtest refs on off'),
+    })
     expect(out).toContain('show movements ledger top-up refund transfer')
   }
 })

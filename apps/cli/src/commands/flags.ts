@@ -1,14 +1,17 @@
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { findReferences } from '../code-references.ts'
 import type { AddCommands } from '../command.ts'
 import type { Context } from '../context.ts'
+import { CliError } from '../exit-codes.ts'
 
 const PRODUCTION = 'production'
 const PATH = '/api/projects/{projectId}/decisions/{key}'
 type EnvironmentOptions = { env: string }
+type BacktestOptions = EnvironmentOptions & { days: string; event?: string; change?: string }
 type RefsOptions = { repository?: string; commit?: string; dryRun?: boolean }
 
-/** `waymark flags list`, `get`, `refs`, `on` and `off` */
+/** `waymark flags list`, `get`, `backtest`, `refs`, `on` and `off` */
 export const addFlagCommands: AddCommands = (program, run) => {
   const flags = program.command('flags').description('list decisions, and turn them on and off')
   flags
@@ -28,6 +31,15 @@ export const addFlagCommands: AddCommands = (program, run) => {
         context.out.result(decision, JSON.stringify(decision, null, 2))
       }),
     )
+  flags
+    .command('backtest')
+    .description('replay a decision on stored events: who would have got what')
+    .argument('<key>', 'the key of the decision')
+    .option('--days <days>', 'how many days of events, 1 to 90', '7')
+    .option('--event <name>', 'decide at each event with this name; default: at every event')
+    .option('--env <environment>', 'whose rules to replay', PRODUCTION)
+    .option('--change <file>', 'a JSON file with fields in place of those of the stored decision')
+    .action(run(backtest))
   flags
     .command('refs')
     .description('find where code refers to decisions, and report it')
@@ -55,6 +67,50 @@ export const addFlagCommands: AddCommands = (program, run) => {
           context.out.result(decision, `${key} is ${name} in ${env} (version ${decision.version})`)
         }),
       )
+}
+
+const backtest = async (
+  context: Context,
+  key: string,
+  { days, event, env, change }: BacktestOptions,
+): Promise<void> => {
+  const definition = change === undefined ? undefined : await readObject(path.resolve(context.io.cwd, change))
+  const client = await context.client()
+  const params = { path: { projectId: await context.projectId(), key } }
+  const replayed = await client.post(`${PATH}/backtest`, {
+    params,
+    body: {
+      days: Number(days),
+      environment: env,
+      ...(event !== undefined && { eventName: event }),
+      ...(definition && { definition }),
+    },
+  })
+  const rows = replayed.variants.map(({ variant, people, evaluations }) => ({ variant, people, evaluations }))
+  context.out.table(replayed, rows, ['variant', 'people', 'evaluations'])
+  const { people, sampled, capped } = replayed
+  context.out.note(
+    `${sampled ? `A sample of ${replayed.replayed} of ` : ''}${people} people; ${capped.people} over the frequency cap.`,
+  )
+  for (const { message } of replayed.unknown) context.out.note(`Not known: ${message}`)
+}
+
+/** Reads an object from a file. @throws CliError */
+const readObject = async (file: string): Promise<object> => {
+  const text = await readFile(file, 'utf8').catch((error: Error) => {
+    throw new CliError(`Cannot read ${file}: ${error.message}`)
+  })
+  const value: unknown = parseJson(text)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw new CliError(`${file} has no JSON object`)
+}
+
+const parseJson = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 const refs = async (context: Context, folder: string, options: RefsOptions): Promise<void> => {

@@ -13,6 +13,7 @@ import { ConfirmButton } from '../ui/dialog.tsx'
 import { showTab } from '../ui/page-tabs.tsx'
 import { PageWithoutData } from '../ui/page-without-data.tsx'
 import { Notice } from '../ui/states.tsx'
+import { Backtest } from './backtest.tsx'
 import { asIn, statusIn } from './draft.ts'
 import { DecisionEditor } from './editor.tsx'
 import { EnvironmentSelect, PRODUCTION } from './environment-select.tsx'
@@ -184,7 +185,14 @@ export const DecisionPage = () => {
             <DecisionEditor decision={decision} environment={one} onDone={() => undefined} />
           </div>
         ))}
-      {view === 'preview' && <Preview decisionKey={key} environment={environment} version={version} />}
+      {view === 'preview' && (
+        <>
+          <Preview decisionKey={key} environment={environment} version={version} />
+          <div className="mt-4">
+            <Backtest decisionKey={key} environment={environment} version={`${environment} ${version}`} />
+          </div>
+        </>
+      )}
       {view === 'schedule' && <Schedule decision={decision} environment={environment} />}
       {view === 'history' && (
         <History decisionKey={key} current={version} etag={etag} mayRestore={mayChange} />

@@ -44,7 +44,7 @@ import { requireFound } from '../http/validation.ts'
 import type { ManagementDeps } from '../management-deps.ts'
 import { readSegmentsOf } from '../segments/segment-rows.ts'
 import { readWithPrerequisites } from './decision-preview.ts'
-import { contentAfter, toDecision } from './decision-rows.ts'
+import { contentAfter, patchOf, toDecision } from './decision-rows.ts'
 
 /** Replays a decision, or a change of it, on the stored events of people. It stores nothing. */
 export const decisionBacktestRoute = ({ projectRoute, db, runQuery, clock }: ManagementDeps): Route =>
@@ -89,18 +89,18 @@ type Scope = {
   segments: SegmentSet
 }
 
-/** The stored decision, or what it would be with another definition. @throws AppError not_found, unprocessable */
+/** The stored decision, or what it would be after a patch. @throws AppError not_found, unprocessable */
 const draftOf = async (
   { prisma }: ManagementDeps['db'],
   projectId: string,
   key: string,
-  parts: DecisionBacktestRequest['definition'],
+  patch: DecisionBacktestRequest['definition'],
 ): Promise<Decision> => {
   const row = requireFound(await prisma.decision.findUnique({ where: { projectId_key: { projectId, key } } }))
   const stored = toDecision(row)
-  if (!parts) return stored
+  if (!patch) return stored
   return prisma.$transaction(async (tx) => {
-    const content = await contentAfter(tx, stored, { status: null, parts })
+    const content = await contentAfter(tx, stored, patchOf(stored, patch))
     // What guards have stopped is of the stored rules.
     return { ...stored, ...content, states: null }
   })

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox'
-import { decisionParts } from '../decision-definition.ts'
 import { EnvironmentKey, PRODUCTION } from '../environment.ts'
 import { Id, NullableString, Timestamp } from '../schema-parts.ts'
 import { busyOrLate, EventName, QUERY_LIMITS } from './analytics-parts.ts'
 import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
+import { DecisionPatch } from './decisions.ts'
 import { defineOperation } from './operation.ts'
 
 /** Maximum days of a backtest. */
@@ -54,9 +54,10 @@ const Sample = Type.Array(Id, { description: `The ids of up to ${BACKTEST_SAMPLE
 const DecisionBacktestRequest = Type.Object({
   ...period,
   definition: Type.Optional(
-    Type.Object(decisionParts, {
+    Type.Omit(DecisionPatch, ['version', 'status'], {
       description:
-        'What to replay, as in `PUT` of the decision. Default: the stored decision, also when it is a draft.',
+        'What to replay: these fields in place of those of the stored decision, as in `PATCH` of it. Default: the stored ' +
+        'decision, also when it is a draft.',
     }),
   ),
   environment: Type.Optional(
