@@ -1,6 +1,7 @@
 import { AppError } from '@waymark/contracts/app-error'
 import { MAX_PROFILE_TRAITS_BYTES } from '@waymark/contracts/http/identify'
 import { type Database, retryConflicts } from '@waymark/database'
+import { LoopTurns } from '@waymark/domain/fairness'
 import {
   exceedsProfile,
   type Identity,
@@ -120,7 +121,12 @@ const applyAll = async (client: ClientBase, changes: readonly PersonChange[]): P
     identities,
     await lockProfiles(client, [...new Set(identities.map(({ profileId }) => profileId))]),
   )
-  const outcomes = new Map(changes.map((change) => [change, applyChange(people, change)]))
+  const outcomes = new Map<PersonChange, ChangeOutcome>()
+  const turns = new LoopTurns()
+  for (const change of changes) {
+    if (turns.isOver()) await turns.next()
+    outcomes.set(change, applyChange(people, change))
+  }
   const refused = [...outcomes].filter(([, { is }]) => is !== 'applied')
   if (refused.length > 0) throw new Refused(new Map(refused))
   await people.save(client)
