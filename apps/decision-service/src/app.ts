@@ -20,8 +20,12 @@ import { createDecide } from './decide.ts'
 import { decideRoute } from './decide-route.ts'
 import { createEvaluations } from './evaluations.ts'
 import { createFindPerson } from './find-person.ts'
+import { flagDefinitionsRoute } from './flag-definitions-route.ts'
+import { createFlagDocuments } from './flag-documents.ts'
 import { flagStreamRoute } from './flag-stream-route.ts'
 import { createFlagStreams } from './flag-streams.ts'
+import { createFlagSync } from './flag-sync.ts'
+import { listenForGrpc } from './grpc-server.ts'
 import { ofrepRoutes } from './ofrep-routes.ts'
 import { postHogFlagsRoutes } from './posthog-flags-routes.ts'
 import { reportExposuresRoute } from './report-exposures.ts'
@@ -32,8 +36,9 @@ export { flagStreamConfig } from './config.ts'
 /** Decides which variant a person sees. */
 export const createDecisionService = (
   platform: CorePlatform,
-  flagStreams: Config<typeof flagStreamConfig> = readConfig(flagStreamConfig, {}),
+  settings: Partial<Config<typeof flagStreamConfig>> = {},
 ): Service => {
+  const flagStreams = { ...readConfig(flagStreamConfig, {}), ...settings }
   const { db, bus, cache, marks, log, apiKeys, projectConfigs, frequencyCaps, limits, clock, steadyClock } =
     platform
   const publisher = createBackgroundPublisher({ topic: exposures, lane: 'exposures', bus, db, log })
@@ -64,6 +69,16 @@ export const createDecisionService = (
       limitFor: () => ({ perMinute: limits.decidePerMinute, setting: 'LIMIT_DECIDE_PER_MINUTE' }),
       perKey: true,
     })
+  const readDocument = createFlagDocuments(projectConfigs)
+  const noteEvaluated = evaluations.note
+  const sync = createFlagSync({
+    ...platform,
+    readDocument,
+    limitRequests: limit('flag-sync'),
+    noteEvaluated,
+    limits: flagStreams,
+  })
+  const { syncPort } = flagStreams
   return {
     router: Router(),
     routes: [
@@ -79,7 +94,12 @@ export const createDecisionService = (
       ...ofrepRoutes({ apiKeys, limitRequests: limit('ofrep'), decide, streams }),
       ...postHogFlagsRoutes({ apiKeys, limitRequests: limit('posthog-flags'), decide, clock }),
       flagStreamRoute({ apiKeys, limitRequests: limit('flag-streams'), streams }),
+      flagDefinitionsRoute({ apiKeys, limitRequests: limit('flag-sync'), readDocument, noteEvaluated }),
     ],
-    loops: [untilStopped('exposures', publisher.run), streams.loop, evaluations.loop],
+    loops: [untilStopped('exposures', publisher.run), streams.loop, sync.loop, evaluations.loop],
+    servers:
+      syncPort === 0
+        ? []
+        : [{ name: 'flag-sync', listen: (host) => listenForGrpc(sync.methods, log, syncPort, host) }],
   }
 }

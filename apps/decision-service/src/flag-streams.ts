@@ -33,7 +33,7 @@ type ProjectStreams = { streams: Set<Stream>; announced: string }
 type FlagStreamDeps = Pick<CorePlatform, 'clock' | 'steadyClock' | 'metrics'> & {
   configChanges: Pick<CorePlatform['configChanges'], 'catchUp'>
   projectConfigs: ProjectConfigs
-  limits: Config<typeof flagStreamConfig>
+  limits: Pick<Config<typeof flagStreamConfig>, 'total' | 'perProject' | 'heartbeatMs'>
   random?: () => number
 }
 

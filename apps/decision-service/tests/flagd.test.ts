@@ -1,5 +1,9 @@
-import { type Constellation, eventually, startStandalone } from '@waymark/testing'
+import { connect } from 'node:http2'
+import { FlagdProvider } from '@openfeature/flagd-provider'
+import { OpenFeature, ProviderEvents } from '@openfeature/server-sdk'
+import { type Constellation, eventually, freePort, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { lengthDelimited, messageFrame } from '../src/grpc-messages.ts'
 
 type Json = { [field: string]: unknown }
 
@@ -14,6 +18,7 @@ const half = [
 
 describe('local evaluation', () => {
   let waymark: Constellation
+  let syncPort: number
 
   const post = async (path: string, body: unknown) => {
     const response = await waymark.request(path, {
@@ -35,9 +40,36 @@ describe('local evaluation', () => {
   }
 
   beforeAll(async () => {
-    waymark = await startStandalone()
+    syncPort = await freePort()
+    waymark = await startStandalone({
+      FLAG_SYNC_PORT: `${syncPort}`,
+      LIMIT_DECIDE_PER_MINUTE: '1000000',
+    })
   })
-  afterAll(() => waymark?.stop())
+  afterAll(async () => {
+    await OpenFeature.close()
+    await waymark?.stop()
+  })
+
+  const keyWith = async (more: Json): Promise<string> => {
+    const parts = { name: 'flags', kind: 'sec', scopes: ['decide'], ...more }
+    const { body } = await post(`/api/projects/${waymark.projectId}/api-keys`, parts)
+    return String(body.key)
+  }
+  /** A client of an unmodified provider, with settings that reconnect soon. */
+  const clientFor = async (domain: string, selector = waymark.apiKey) => {
+    const provider = new FlagdProvider({
+      resolverType: 'in-process',
+      host: '127.0.0.1',
+      port: syncPort,
+      selector,
+      deadlineMs: 60_000,
+      streamDeadlineMs: 0,
+      retryBackoffMaxMs: 100,
+    })
+    await OpenFeature.setProviderAndWait(domain, provider)
+    return OpenFeature.getClient(domain)
+  }
 
   it('is possible for a decision that says so, and else it says why not', async () => {
     const rules = [{ id: 'half', split: half }]
@@ -69,5 +101,123 @@ describe('local evaluation', () => {
     expect(after).toEqual(before)
     const users = await Promise.all(visitors.map((visitorId) => decide({ userId: visitorId }, ['local'])))
     expect(users).toEqual(before)
+  })
+
+  it('gives the same in a provider for Node as `/api/v1/decide`', async () => {
+    const condition = {
+      and: [{ '==': [{ var: 'context.plan' }, 'pro'] }, { '>=': [{ var: 'context.age' }, 18] }],
+    }
+    const rules = [
+      { condition, rollout: 50, variant: 'on' },
+      { condition: { in: [{ var: 'context.plan' }, ['free', 'pro']] }, split: half },
+    ]
+    await create('same', { bucketing: 'flagd', holdout: 10, rules })
+    const client = await clientFor('same')
+    await eventually(
+      'it is known',
+      async () => (await client.getBooleanDetails('same', false)).variant !== undefined,
+    )
+    const variantsSeen = new Set<string>()
+    for (let n = 0; n < 60; n++) {
+      const targetingKey = `visitor-${n} ä`
+      const context = {
+        ...(n % 4 > 0 && { plan: ['free', 'pro', 5][n % 3] ?? '' }),
+        ...(n % 5 > 0 && { age: n }),
+      }
+      const { variant, value } = await client.getBooleanDetails('same', false, { targetingKey, ...context })
+      expect([variant]).toEqual(await decide({ visitorId: targetingKey }, ['same'], context))
+      expect(value).toBe(variant === 'on')
+      variantsSeen.add(`${variant}`)
+    }
+    expect([...variantsSeen].sort()).toEqual(['off', 'on'])
+  })
+
+  it('hears of a change, goes on without Waymark, and hears of what changed meanwhile', async () => {
+    const path = `/api/projects/${waymark.projectId}/decisions/changed`
+    const change = (fallbackVariant: string) =>
+      waymark.request(path, {
+        method: 'PATCH',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ fallbackVariant }),
+      })
+    await create('changed', { rules: [] })
+    const client = await clientFor('changed')
+    const heard: string[] = []
+    client.addHandler(ProviderEvents.ConfigurationChanged, (details) => {
+      heard.push(...(details?.flagsChanged ?? []))
+    })
+    const is = (variant: string) =>
+      eventually(variant, async () => (await client.getBooleanDetails('changed', false)).variant === variant)
+    await is('off')
+    await change('on')
+    await is('on')
+    await eventually('the provider says so', async () => heard.includes('changed'))
+    await waymark.kill('standalone')
+    await eventually('it is cut off', async () => client.providerStatus !== 'READY')
+    expect(await client.getBooleanDetails('changed', false)).toMatchObject({ value: true, variant: 'on' })
+    await waymark.restart('standalone')
+    await change('off')
+    await is('off')
+  })
+
+  it('reads over HTTP what flagd polls, with a key of a server, of its environment', async () => {
+    const read = (key: string, headers: Record<string, string> = {}) =>
+      waymark.request('/api/v1/decide/flagd', { headers: { 'X-API-Key': key, ...headers } })
+    await create('in-staging', {
+      rules: [],
+      environments: { staging: { status: 'active', rules: [{ variant: 'on' }] } },
+    })
+    const staging = await keyWith({ environment: 'staging' })
+    const flagsFor = async (key: string) =>
+      (await (await read(key)).json()) as { flags: Json; metadata: Json }
+    await eventually('it is known', async () => 'in-staging' in (await flagsFor(staging)).flags)
+    expect(await flagsFor(staging)).toMatchObject({
+      flags: { 'in-staging': { defaultVariant: 'off', targeting: {} } },
+      metadata: { scope: 'staging' },
+    })
+    const production = await flagsFor(waymark.apiKey)
+    expect(production.flags['in-staging']).not.toHaveProperty('targeting')
+    expect(production.flags).not.toHaveProperty('not-local')
+    const etag = (await read(staging)).headers.get('ETag') ?? ''
+    expect((await read(staging, { 'If-None-Match': etag })).status).toBe(304)
+    const browser = await keyWith({ kind: 'pub' })
+    expect((await read(browser)).status).toBe(403)
+    expect((await read(await keyWith({ scopes: ['links:read'] }))).status).toBe(403)
+  })
+
+  it('serves 1,000 streams of one connection, each of which hears of a change', async () => {
+    await create('for-many', { rules: [] })
+    const key = await keyWith({ requestsPerMinute: 100_000 })
+    const session = connect(`http://127.0.0.1:${syncPort}`)
+    const texts = Array.from({ length: 1_000 }, () => '')
+    const call = (index: number, path: string, authorization: string) => {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': `/flagd.sync.v1.FlagSyncService/${path}`,
+        'content-type': 'application/grpc',
+        te: 'trailers',
+        authorization,
+      })
+      const status = new Promise((resolve) => {
+        const note = (headers: Json) => 'grpc-status' in headers && resolve(headers['grpc-status'])
+        stream.on('response', note).on('trailers', note)
+      })
+      stream.setEncoding('latin1').on('data', (text: string) => {
+        texts[index] += text
+      })
+      stream.on('error', () => {})
+      stream.end(messageFrame(lengthDelimited(1, Buffer.from('test'))))
+      return status
+    }
+    const has = (text: string) => eventually(text, async () => texts.every((one) => one.includes(text)))
+    texts.forEach((_text, index) => void call(index, 'SyncFlags', `Bearer ${key}`))
+    await has('"for-many"')
+    await create('one-more', { rules: [] })
+    await has('"one-more"')
+    expect(await call(0, 'SyncFlags', 'Bearer unknown')).toBe('16')
+    expect(await call(0, 'SyncFlags', `Bearer ${await keyWith({ kind: 'pub' })}`)).toBe('7')
+    expect(await call(0, 'Unknown', `Bearer ${key}`)).toBe('12')
+    expect(await call(0, 'FetchAllFlags', `Bearer ${key}`)).toBe('0')
+    session.destroy()
   })
 })

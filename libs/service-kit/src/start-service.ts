@@ -21,6 +21,14 @@ export type Service = {
   hostRoutes?: HostRoutes | undefined
   consumers?: Consumer[]
   loops?: Loop[]
+  /** Servers of other protocols, each on a port of its own. */
+  servers?: OtherServer[]
+}
+
+/** A server that is not the HTTP server of the app. `host` is the address that it listens on, empty for all. */
+export type OtherServer = {
+  name: string
+  listen: (host: string) => Promise<{ port: number; stop: () => Promise<void> }>
 }
 
 /** Combines several services into one, for a process that runs them all. Only one may have `hostRoutes`. */
@@ -30,6 +38,7 @@ export const combineServices = (services: readonly Service[]): Required<Service>
   routes: [],
   consumers: services.flatMap(({ consumers = [] }) => consumers),
   loops: services.flatMap(({ loops = [] }) => loops),
+  servers: services.flatMap(({ servers = [] }) => servers),
 })
 
 /**
@@ -39,7 +48,7 @@ export const combineServices = (services: readonly Service[]): Required<Service>
  * @throws when the port for requests is taken
  */
 export const startService = async (
-  { router = Router(), routes = [], hostRoutes, consumers = [], loops = [] }: Service,
+  { router = Router(), routes = [], hostRoutes, consumers = [], loops = [], servers = [] }: Service,
   http: Omit<HttpConfig, 'drainMs' | 'host'> &
     Partial<Pick<HttpConfig, 'drainMs' | 'host'>> & { deadlineMs?: number },
   { log, metrics, tracer }: Pick<Platform, 'log' | 'metrics' | 'tracer'>,
@@ -55,6 +64,13 @@ export const startService = async (
 
   const metricsServer = await listenForMetrics(http, metrics, log)
   if (metricsServer) scope.onStop('metrics', () => metricsServer.stop())
+
+  // They end after the HTTP server, so also after the time in which proxies hear of the stop.
+  for (const { name, listen: open } of servers) {
+    const other = await open(http.host ?? '')
+    scope.onStop(name, other.stop)
+    log.info({ server: name, port: other.port }, 'Listening')
+  }
 
   let ready = true
   const app = createHttpApp({

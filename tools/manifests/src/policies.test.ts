@@ -179,10 +179,14 @@ describe.skipIf(!kustomize)('the policies of the overlay operators', () => {
     }
   })
 
-  it('allow the Ingress controller from its namespace only, and backfills by their label', () => {
+  it('allow the Ingress controller from its namespace only, and backfills and readers of flags by their label', () => {
     const to = pod('ingest-gateway')
     expect(lets(objects, { from: outside('ingress-nginx'), to, port: 8080 })).toBe(true)
     expect(lets(objects, { from: outside('elsewhere'), to, port: 8080 })).toBe(false)
+    const reader = { 'waymark/flag-sync': 'true' }
+    const flags = { to: pod('decision-service'), port: 8015 }
+    expect(lets(objects, { from: outside('elsewhere', reader), ...flags })).toBe(true)
+    expect(lets(objects, { from: outside('ingress-nginx'), ...flags })).toBe(false)
     const backfill = { 'waymark/backfill': 'true' }
     expect(lets(objects, { from: outside('elsewhere', backfill), to, port: 8080 })).toBe(true)
     expect(

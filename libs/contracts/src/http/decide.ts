@@ -243,6 +243,41 @@ export const streamFlagChanges = defineOperation({
   },
 })
 
+const FlagDefinitions = Type.Object({
+  flags: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: Type.Object({
+      state: Type.Unsafe<'ENABLED'>({ type: 'string', enum: ['ENABLED'] }),
+      variants: Type.Object({}, { additionalProperties: true }),
+      defaultVariant: Type.String(),
+      targeting: Type.Optional(Type.Object({}, { additionalProperties: true })),
+      metadata: Type.Object({ decisionId: Type.String(), version: Type.Integer() }),
+    }),
+  }),
+  metadata: Type.Object({ scope: Type.String({ description: 'The environment.' }) }),
+})
+
+/** The local decisions in the format of flagd. */
+export const getFlagDefinitions = defineOperation({
+  id: 'getFlagDefinitions',
+  method: 'get',
+  path: '/api/v1/decide/flagd',
+  tag: 'OpenFeature',
+  summary: 'Flag definitions (flagd)',
+  description:
+    'The active and paused decisions that flagd’s providers evaluate locally (`local` of a decision), in the environment of ' +
+    'the key and in the format of flagd. For its sync source `http`, which polls it. Only for keys of kind `sec`, because ' +
+    'rules may name people. Providers get the same over gRPC (`flagd.sync.v1`), and changes at once.',
+  access: { by: 'key', scope: 'decide' },
+  forPrograms: true,
+  limited: true,
+  headers: { 'If-None-Match': 'The `ETag` of an earlier answer.' },
+  answers: {
+    200: { description: 'The definitions, with an `ETag`', schema: FlagDefinitions },
+    304: { description: 'Not modified' },
+  },
+})
+
 /** Maximum number of exposures in a request. */
 export const MAX_REPORTED_EXPOSURES = 100
 /** How old a reported exposure may be, in ms. */
@@ -329,4 +364,11 @@ export const reportExposures = defineOperation({
   },
 })
 
-export const decideOperations = [decide, evaluateFlag, evaluateFlags, streamFlagChanges, reportExposures]
+export const decideOperations = [
+  decide,
+  evaluateFlag,
+  evaluateFlags,
+  streamFlagChanges,
+  getFlagDefinitions,
+  reportExposures,
+]

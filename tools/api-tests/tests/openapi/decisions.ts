@@ -5,6 +5,7 @@ import {
   decide,
   evaluateFlag,
   evaluateFlags,
+  getFlagDefinitions,
   reportExposures,
   streamFlagChanges,
 } from '@waymark/contracts/http/decide'
@@ -170,6 +171,7 @@ export const decisionExamples: Example[] = [
     goesOn: true as const,
   })),
   { operation: streamFlagChanges, good: () => ({}), goesOn: true },
+  { operation: getFlagDefinitions, good: () => ({}), goesOn: true },
   {
     operation: reportExposures,
     good: async (world) => {
