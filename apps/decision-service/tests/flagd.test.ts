@@ -1,11 +1,30 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:http2'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { FlagdProvider } from '@openfeature/flagd-provider'
-import { OpenFeature, ProviderEvents } from '@openfeature/server-sdk'
-import { type Constellation, eventually, freePort, startStandalone } from '@waymark/testing'
+import { type Hook, OpenFeature, ProviderEvents } from '@openfeature/server-sdk'
+import { eventually, freePort, startStandalone } from '@waymark/testing'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lengthDelimited, messageFrame } from '../src/grpc-messages.ts'
 
 type Json = { [field: string]: unknown }
+type ExposureHook = new (options: { baseUrl: string; key: string }) => Hook & { close: () => Promise<void> }
+
+/** The hook of the documentation. */
+const loadHook = async (): Promise<ExposureHook> => {
+  const text = await readFile(path.join(import.meta.dirname, '../../../docs/local-evaluation.md'), 'utf8')
+  const folder = await mkdtemp(path.join(tmpdir(), 'waymark-hook-'))
+  try {
+    const file = path.join(folder, 'exposure-hook.ts')
+    await writeFile(file, /```ts\n([\s\S]*?)```/.exec(text)?.[1] ?? '')
+    return ((await import(/* @vite-ignore */ pathToFileURL(file).href)) as { ExposureHook: ExposureHook })
+      .ExposureHook
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
 
 const variants = [
   { key: 'off', value: false },
@@ -17,7 +36,7 @@ const half = [
 ]
 
 describe('local evaluation', () => {
-  let waymark: Constellation
+  let waymark: Awaited<ReturnType<typeof startStandalone>>
   let syncPort: number
 
   const post = async (path: string, body: unknown) => {
@@ -29,7 +48,8 @@ describe('local evaluation', () => {
     return { status: response.status, body: (await response.json()) as Json }
   }
   const create = async (key: string, more: Json): Promise<Json> => {
-    const parts = { key, status: 'active', variants, fallbackVariant: 'off', ...more }
+    // With a salt and ids of rules, so that people get the same in each run.
+    const parts = { key, status: 'active', variants, fallbackVariant: 'off', salt: 'salt', ...more }
     const { status, body } = await post(`/api/projects/${waymark.projectId}/decisions`, parts)
     expect({ status, body }).toMatchObject({ status: 201 })
     return body
@@ -89,17 +109,18 @@ describe('local evaluation', () => {
   })
 
   it('divides people by the id that is sent, whoever they are', async () => {
-    await eventually('it is known', async () => (await decide({ visitorId: 'v' }, ['not-local']))[0] !== null)
+    await create('by-id', { bucketing: 'flagd', rules: [{ id: 'half', split: half }] })
+    await eventually('it is known', async () => (await decide({ visitorId: 'v' }, ['by-id']))[0] !== null)
     const visitors = Array.from({ length: 8 }, (_, n) => `visitor-${n}`)
-    const before = await Promise.all(visitors.map((visitorId) => decide({ visitorId }, ['local'])))
+    const before = await Promise.all(visitors.map((visitorId) => decide({ visitorId }, ['by-id'])))
     expect(new Set(before.flat())).toEqual(new Set(['off', 'on']))
     for (const visitorId of visitors)
       expect((await post('/api/v1/identify', { visitorId, userId: 'one-user' })).status).toBeLessThan(300)
     const after = await Promise.all(
-      visitors.map((visitorId) => decide({ visitorId, userId: 'one-user' }, ['local'])),
+      visitors.map((visitorId) => decide({ visitorId, userId: 'one-user' }, ['by-id'])),
     )
     expect(after).toEqual(before)
-    const users = await Promise.all(visitors.map((visitorId) => decide({ userId: visitorId }, ['local'])))
+    const users = await Promise.all(visitors.map((visitorId) => decide({ userId: visitorId }, ['by-id'])))
     expect(users).toEqual(before)
   })
 
@@ -108,8 +129,8 @@ describe('local evaluation', () => {
       and: [{ '==': [{ var: 'context.plan' }, 'pro'] }, { '>=': [{ var: 'context.age' }, 18] }],
     }
     const rules = [
-      { condition, rollout: 50, variant: 'on' },
-      { condition: { in: [{ var: 'context.plan' }, ['free', 'pro']] }, split: half },
+      { id: 'first', condition, rollout: 50, variant: 'on' },
+      { id: 'second', condition: { in: [{ var: 'context.plan' }, ['free', 'pro']] }, split: half },
     ]
     await create('same', { bucketing: 'flagd', holdout: 10, rules })
     const client = await clientFor('same')
@@ -158,6 +179,50 @@ describe('local evaluation', () => {
     await waymark.restart('standalone')
     await change('off')
     await is('off')
+  })
+
+  it('reports exposures by the hook of the documentation, with the reasons of `/api/v1/decide`', async () => {
+    const condition = { '==': [{ var: 'context.plan' }, 'pro'] }
+    await create('seen', {
+      bucketing: 'flagd',
+      holdout: 20,
+      rules: [{ id: 'some', condition, rollout: 60, split: half }],
+    })
+    const client = await clientFor('seen')
+    await eventually(
+      'it is known',
+      async () => (await client.getBooleanDetails('seen', false)).variant !== undefined,
+    )
+    const Hook = await loadHook()
+    const baseUrl = `http://127.0.0.1:${waymark.port}`
+    const hook = new Hook({ baseUrl, key: waymark.apiKey })
+    client.addHooks(hook)
+    const expected: Record<string, number> = { off: 0, on: 0 }
+    for (let n = 0; n < 40; n++) {
+      const targetingKey = `seen-${n}`
+      // A bulk evaluation counts no exposure.
+      const { body } = await post('/ofrep/v1/evaluate/flags', { context: { targetingKey, plan: 'pro' } })
+      const flag = (body.flags as { key: string; variant: string; reason: string }[]).find(
+        ({ key }) => key === 'seen',
+      )
+      if (flag?.reason === 'SPLIT') expected[flag.variant] = (expected[flag.variant] ?? 0) + 1
+      for (let times = 0; times < 2; times++)
+        await client.getBooleanValue('seen', false, { targetingKey, plan: 'pro' })
+      await client.getBooleanValue('seen', false, { targetingKey, plan: 'free' })
+    }
+    await hook.close()
+    const seen = async () => {
+      const response = await waymark.request(`/api/projects/${waymark.projectId}/decisions/seen/results`)
+      return ((await response.json()) as { sampleRatio: { seen: Record<string, number> } }).sampleRatio.seen
+    }
+    await eventually(
+      'they are counted',
+      async () => JSON.stringify(await seen()) === JSON.stringify(expected),
+    )
+    // Those who are in no rollout, or in the holdout, are known as well.
+    const stats = await waymark.request(`/api/projects/${waymark.projectId}/decisions/seen/stats`)
+    const { variants } = (await stats.json()) as { variants: { people: number }[] }
+    expect(variants.reduce((sum, { people }) => sum + people, 0)).toBe(40)
   })
 
   it('reads over HTTP what flagd polls, with a key of a server, of its environment', async () => {

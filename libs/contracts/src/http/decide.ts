@@ -296,6 +296,15 @@ const ReportedExposure = Type.Object(
           'rule that can give it.',
       }),
     ),
+    targeted: Type.Optional(
+      Type.Unsafe<boolean | null>({
+        type: ['boolean', 'null'],
+        description:
+          'Whether a rule targets the person: the reason `TARGETING_MATCH` of flagd’s providers. For a decision with ' +
+          '`bucketing`, the person’s buckets then say which rule gave the variant, or that a rollout or the holdout left the ' +
+          'person with the fallback variant.',
+      }),
+    ),
     visitorId: optionalId('The visitor who saw it. Either this or `userId` is required.'),
     userId: optionalId('The user who saw it. Comes before `visitorId`.'),
     at: Type.Optional(

@@ -183,6 +183,23 @@ export const createDecider = (decisions: DecisionSet, situation: Situation, budg
     /** The result as if the decision were active and within its schedule. */
     decideAsIfActive: (compiled: CompiledDecision): Choice => choose(compiled),
 
+    /**
+     * How the decision gives the person a variant, if the conditions of all its rules hold: by the holdout, by the first rule
+     * whose buckets give it, or as the fallback variant. Undefined when it gives another one.
+     */
+    choiceOfVariant: (compiled: CompiledDecision, variant: string): Choice | undefined => {
+      const { fallbackVariant, holdout } = compiled.decision.definition
+      const isFallback = variant === fallbackVariant
+      const value = compiled.variants.get(variant)?.value ?? null
+      const other = (reason: 'HOLDOUT' | 'DEFAULT'): Choice | undefined =>
+        isFallback ? { variant, value, reason, ruleId: null, eligible: true } : undefined
+      if (holdout > 0 && checkBucket(compiled, 'holdout', holdout).in) return other('HOLDOUT')
+      const giving = compiled.rules.find((rule) => givenBy(compiled, rule) === variant)?.rule
+      if (!giving) return other('DEFAULT')
+      const reason = giving.split === null ? 'TARGETING_MATCH' : 'SPLIT'
+      return { variant, value, reason, ruleId: giving.id, eligible: true }
+    },
+
     /** Every step, including rules that are not reached. */
     explain: (compiled: CompiledDecision) => ({
       holdout: checkBucket(compiled, 'holdout', compiled.decision.definition.holdout),
