@@ -29,6 +29,7 @@ import { couponCsvRoutes } from './coupons/coupon-csv.ts'
 import { couponPoolRoutes } from './coupons/coupon-pools.ts'
 import { couponRoutes } from './coupons/coupons.ts'
 import { giftCardRoutes } from './coupons/gift-cards.ts'
+import { poolBacktestRoute } from './coupons/pool-backtest.ts'
 import { redemptionRoutes } from './coupons/redemptions.ts'
 import { applyProposals } from './decisions/apply-proposals.ts'
 import { codeReferenceRoutes } from './decisions/code-references.ts'
@@ -221,6 +222,7 @@ export const createManagementApi = (
       ...shareRoutes({ ...deps, publicUrl: publicAddress }),
       ...sharedRoutes({ ...deps, shareAccess }),
       ...couponPoolRoutes(deps),
+      poolBacktestRoute(deps),
       ...couponCsvRoutes(deps),
       ...couponRoutes(deps),
       ...redemptionRoutes(deps),

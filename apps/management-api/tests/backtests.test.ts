@@ -40,7 +40,7 @@ describe.skipIf(!services)('backtests', () => {
   const visits = async (
     eventName: string,
     hoursAgo: number[],
-    { visitorId = `v-${randomUUID()}` } = {},
+    { visitorId = `v-${randomUUID()}`, properties = {} as Json } = {},
   ): Promise<string> => {
     const { db, eventStore } = world.platform
     const { projectId } = world
@@ -48,7 +48,7 @@ describe.skipIf(!services)('backtests', () => {
     await eventStore.storeEvents(
       hoursAgo.map((hours) => {
         const at = new Date(Date.now() - hours * HOUR_MS).toISOString()
-        const event = { visitorId, eventName }
+        const event = { visitorId, eventName, properties }
         return { ...anEnrichedEvent({ projectId, receivedAt: at, event }), timestamp: at, profileId }
       }),
     )
@@ -259,6 +259,85 @@ describe.skipIf(!services)('backtests', () => {
     ])('with %s answer by the limits', async (_what, body, status) => {
       const path = `email-triggers/${await create()}/backtest`
       expect((await manage('POST', path, { days: 1, ...body })).status).toBe(status)
+    })
+  })
+
+  describe('of coupon pools', () => {
+    const create = async (more: Json = {}): Promise<string> => {
+      const pool = { name: 'P', kind: 'automatic', discount: { type: 'percent', value: 10 }, ...more }
+      const { status, body } = await manage('POST', 'coupon-pools', pool)
+      expect([status, body.errors]).toEqual([201, undefined])
+      return String(body.id)
+    }
+    const cart = { currency: 'EUR', items: [{ sku: 'a', quantity: 1, unitAmount: 1_000, name: 'Shirt' }] }
+
+    it('read carts from properties, apply rules about the person at that time, and count what is no cart', async () => {
+      const eventName = `order-${randomUUID()}`
+      const { db } = world.platform
+      const { projectId } = world
+      const first = await visits(eventName, [5], { properties: cart })
+      await visits(eventName, [4, 3], { properties: { ...cart, currency: 'USD' } })
+      await visits(eventName, [2], { properties: { ...cart, items: [{ sku: 'a' }] } })
+      await visits(eventName, [1], { properties: { currency: 'EUR' } })
+      const id = await create()
+      const replay = async (more: Json = {}) => {
+        const { status, body } = await manage('POST', `coupon-pools/${id}/backtest`, {
+          days: 1,
+          eventName,
+          ...more,
+        })
+        expect([status, body.errors]).toEqual([200, undefined])
+        return body
+      }
+      const all = await replay()
+      expect(all).toMatchObject({
+        events: 5,
+        sampled: false,
+        unreadable: 2,
+        granted: 3,
+        people: 2,
+        refusals: [],
+      })
+      expect(all.discounts).toEqual(
+        expect.arrayContaining([
+          { currency: 'EUR', discountAmount: 100 },
+          { currency: 'USD', discountAmount: 200 },
+        ]),
+      )
+      const ordered = (hoursAgo: number) =>
+        db.pool.query(
+          `INSERT INTO ingest.conversions (project_id, event_key, selector_id, event_id, event_name, amount, currency,
+             profile_id, attribution, occurred_at, received_at)
+           VALUES ($1, $2, $2, 'e', 'order', 1, 'EUR', $3, '{}', $4, $4)`,
+          [projectId, randomUUID(), first, new Date(Date.now() - hoursAgo * HOUR_MS)],
+        )
+      const rules = { firstOrderOnly: true }
+      await ordered(4)
+      expect(await replay({ rules })).toMatchObject({ granted: 3 })
+      await ordered(6)
+      expect(await replay({ rules })).toMatchObject({
+        granted: 2,
+        refusals: [{ reason: 'not_first_order', carts: 1 }],
+      })
+      expect(await replay({ itemsProperty: 'lines' })).toMatchObject({
+        unreadable: 5,
+        granted: 0,
+        discounts: [],
+      })
+      const condition = { '==': [{ var: 'traits.plan' }, 'pro'] }
+      expect(await replay({ rules: { condition } })).toMatchObject({
+        granted: 0,
+        refusals: [{ reason: 'condition_not_met', carts: 3 }],
+      })
+    })
+
+    it.each<[string, Json, number]>([
+      ['a discount that cannot be stored', { discount: { type: 'percent', value: 101 } }, 422],
+      ['an unknown segment', { rules: { condition: { segment: 'no-such' } } }, 422],
+      ['91 days', { days: 91 }, 422],
+    ])('with %s answer by the limits', async (_what, body, status) => {
+      const path = `coupon-pools/${await create()}/backtest`
+      expect((await manage('POST', path, { days: 1, eventName: 'e', ...body })).status).toBe(status)
     })
   })
 })

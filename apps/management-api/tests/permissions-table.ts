@@ -190,6 +190,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   getCouponPool: 'viewer',
   updateCouponPool: 'editor',
   previewCouponPool: 'viewer',
+  backtestCouponPool: 'viewer',
   archiveCouponPool: 'editor',
   topUpCouponPool: 'editor',
   assignCoupon: 'editor',

@@ -56,6 +56,69 @@ export const describeCoupons = (start: () => Promise<Constellation>, app: AppNam
     expect({ status, body }).toMatchObject({ status: 201, body: { discount } })
     return body as Pool
   }
+  it('replays the discounts that carts got, and why others got none', async () => {
+    const eventName = `ordered-${randomUUID()}`
+    const pool = await create({
+      kind: 'shared',
+      code: `BACK${Date.now()}`,
+      rules: { minimumAmount: 1_000 },
+      budgetAmount: { amount: 1_000, currency: 'EUR' },
+      perProfileLimit: 1,
+    })
+    const [one, two, three, four] = Array.from({ length: 4 }, () => `u-${randomUUID()}`)
+    const carts = [
+      [one, 2, 1_000],
+      [one, 2, 1_000],
+      [two, 1, 500],
+      [three, 30, 1_000],
+      [four, 3, 1_000],
+    ].map(([userId, quantity, unitAmount]) => ({
+      userId,
+      cart: { currency: 'EUR', items: [{ sku: 'shirt', quantity, unitAmount }] },
+    }))
+    const redeemed: Json[] = []
+    for (const { userId, cart } of carts) {
+      const { status, body } = await redeem({ code: pool.code, userId, ...cart })
+      if (status === 200) redeemed.push(body.redemption as Json)
+    }
+    for (const { userId, cart } of carts) {
+      const event = { eventName, userId, eventId: randomUUID(), properties: { ...cart, total: 1 } }
+      expect((await call('POST', '/api/v1/t', event)).status).toBe(202)
+    }
+    const backtest = async (more: Json = {}): Promise<Json> => {
+      const reply = await manage('POST', `coupon-pools/${pool.id}/backtest`, { days: 1, eventName, ...more })
+      expect([reply.status, reply.body.errors]).toEqual([200, undefined])
+      return reply.body
+    }
+    const replayed = await eventually('all events are stored', async () => {
+      const body = await backtest()
+      return body.events === carts.length && body
+    })
+    const amount = redeemed.reduce((sum, { discountAmount }) => sum + Number(discountAmount), 0)
+    expect(replayed).toMatchObject({
+      unreadable: 0,
+      granted: redeemed.length,
+      people: redeemed.length,
+      discounts: [{ currency: 'EUR', discountAmount: amount }],
+    })
+    expect((replayed.sample as string[]).sort()).toEqual(
+      redeemed.map(({ profileId }) => String(profileId)).sort(),
+    )
+    expect(new Map((replayed.refusals as Json[]).map(({ reason, carts }) => [reason, carts]))).toEqual(
+      new Map([
+        ['profile_limit', 1],
+        ['minimum_not_reached', 1],
+        ['budget_exhausted', 1],
+      ]),
+    )
+    const generous = { budgetAmount: null, perProfileLimit: null, rules: null }
+    expect(await backtest(generous)).toMatchObject({ granted: carts.length, people: 4, refusals: [] })
+    expect(await getPool(pool.id)).toMatchObject({
+      redeemed: redeemed.length,
+      budgetAmount: { amount: 1_000 },
+    })
+  })
+
   it('hides profile ids from public keys, but shows them to the project', async () => {
     const { code } = await create({ kind: 'shared', code: `PUB${Date.now()}` })
     const key = await manage('POST', 'api-keys', { name: 'page', kind: 'pub', scopes: ['coupons:redeem'] })

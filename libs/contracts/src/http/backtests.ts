@@ -1,7 +1,9 @@
 import { type Static, Type } from 'typebox'
+import { cartRefusals } from '../coupon.ts'
 import { EnvironmentKey, PRODUCTION } from '../environment.ts'
 import { Id, NullableString, Timestamp } from '../schema-parts.ts'
 import { busyOrLate, EventName, QUERY_LIMITS } from './analytics-parts.ts'
+import { Budget, CouponRules, Discount, nullable } from './coupon-views.ts'
 import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
 import { DecisionPatch } from './decisions.ts'
 import { defineOperation } from './operation.ts'
@@ -148,6 +150,68 @@ const TriggerBacktest = Type.Object({
 })
 export type TriggerBacktest = Static<typeof TriggerBacktest>
 
+const PropertyOfEvent = (what: string, name: string) =>
+  Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 200,
+      description: `The property with ${what}. Default: \`${name}\`.`,
+    }),
+  )
+const Limit = (description: string) =>
+  Type.Optional(
+    Type.Unsafe<number | null>({
+      type: ['integer', 'null'],
+      minimum: 1,
+      maximum: 1_000_000_000,
+      description,
+    }),
+  )
+const PoolBacktestRequest = Type.Object({
+  days: period.days,
+  eventName: EventName,
+  itemsProperty: PropertyOfEvent('the items, as in a cart; what else they have is left out', 'items'),
+  currencyProperty: PropertyOfEvent('the currency', 'currency'),
+  shippingProperty: PropertyOfEvent('what the shipping costs', 'shippingAmount'),
+  discount: Type.Optional(Discount),
+  rules: Type.Optional(nullable<CouponRules>(CouponRules)),
+  budgetAmount: Type.Optional(nullable<Budget>(Budget)),
+  perProfileLimit: Limit('In place of that of the pool; null for none.'),
+  maxRedemptions: Limit('In place of that of the pool; null for none.'),
+})
+export type PoolBacktestRequest = Static<typeof PoolBacktestRequest>
+
+const replayedRefusals = [...cartRefusals, 'profile_limit', 'max_redemptions'] as const
+const PoolBacktest = Type.Object({
+  poolId: Id,
+  from: Timestamp,
+  to: Timestamp,
+  events: Type.Integer({ description: 'Events with this name that were replayed.' }),
+  sampled: TriggerBacktest.properties.sampled,
+  unreadable: Type.Integer({
+    description: 'Events without a cart: items, or a currency, are missing or not valid.',
+  }),
+  granted: Type.Integer({ description: 'Carts that would have got a discount.' }),
+  people: Type.Integer({ description: 'Their people.' }),
+  discounts: Type.Array(
+    Type.Object({
+      currency: Type.String(),
+      discountAmount: Type.Integer({ description: 'In minor units.' }),
+    }),
+    { description: 'What the discounts would have cost.' },
+  ),
+  refusals: Type.Array(
+    Type.Object({
+      reason: Type.Unsafe<(typeof replayedRefusals)[number]>({ type: 'string', enum: [...replayedRefusals] }),
+      carts: Type.Integer(),
+    }),
+    { description: 'Why the other carts would have got none.' },
+  ),
+  sample: Sample,
+  unknown: covered.unknown,
+})
+export type PoolBacktest = Static<typeof PoolBacktest>
+
 const viewer = { by: 'project', role: 'viewer' } as const
 
 export const backtestDecision = defineOperation({
@@ -189,4 +253,23 @@ export const backtestEmailTrigger = defineOperation({
   },
 })
 
-export const backtestOperations = [backtestDecision, backtestEmailTrigger]
+export const backtestCouponPool = defineOperation({
+  id: 'backtestCouponPool',
+  takesLong: true,
+  method: 'post',
+  readOnly: true,
+  path: '/api/projects/{projectId}/coupon-pools/{id}/backtest',
+  tag: 'Coupon pools',
+  summary: 'Replay a coupon pool on the carts of stored events',
+  description:
+    'Which discounts the carts of the last days would have got from the pool, with the terms of the request in place of its ' +
+    `own, and what they would have cost. It redeems nothing. ${QUERY_LIMITS}`,
+  access: viewer,
+  body: PoolBacktestRequest,
+  answers: {
+    200: { description: 'The discounts and what is not known', schema: PoolBacktest },
+    ...busyOrLate,
+  },
+})
+
+export const backtestOperations = [backtestDecision, backtestEmailTrigger, backtestCouponPool]

@@ -225,6 +225,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   rejectProposal: { revision: 1, comment: 'Wait until the sale is over' },
   bypassProposal: { revision: 1, reason: 'Orders fail, and nobody else is awake' },
   backtestEmailTrigger: { days: 7, cooldownSeconds: 86_400 },
+  backtestCouponPool: { days: 7, eventName: 'order_placed' },
   backtestDecision: { days: 7, context: { country: 'DE' } },
   previewDecision: { visitorId: 'visitor-1', traits: { plan: 'pro' } },
 

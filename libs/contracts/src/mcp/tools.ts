@@ -35,6 +35,7 @@ const READING = [
   'getLinkCampaignStats',
   'listCouponPools',
   'previewCouponPool',
+  'backtestCouponPool',
   'listRedemptions',
   'listInsights',
   'listDashboards',

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { backtestCouponPool } from '@waymark/contracts/http/backtests'
 import { lookUpCoupon, redeemCoupon, validateCoupons } from '@waymark/contracts/http/coupon-operations'
 import {
   archiveCouponPool,
@@ -257,6 +258,10 @@ export const couponExamples: Example[] = [
   {
     operation: previewCouponPool,
     good: async (world) => ({ ...(await onPool(world)), body: { ...aCart, userId: 'u' } }),
+  },
+  {
+    operation: backtestCouponPool,
+    good: async (world) => ({ ...(await onPool(world)), body: { days: 1, eventName: 'order_placed' } }),
   },
   { operation: archiveCouponPool, good: onPool },
   { operation: topUpCouponPool, good: async (world) => ({ ...(await onPool(world)), body: { count: 1 } }) },
