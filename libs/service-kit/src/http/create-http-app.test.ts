@@ -243,7 +243,10 @@ describe('a JSON body', () => {
     ['deflate', deflateSync],
     ['deflate', deflateRawSync],
     ['br', brotliCompressSync],
-  ])('may be compressed by %s, and is measured after decompression', async (encoding, compress) => {
+    ['identity, gzip', gzipSync],
+    ['identity', (text: string) => Buffer.from(text)],
+    ['', (text: string) => Buffer.from(text)],
+  ])('may be compressed by %j, and is measured after decompression', async (encoding, compress) => {
     const response = await post('/echo', new Uint8Array(compress(jsonOf(BODY_LIMIT))), {
       'Content-Encoding': encoding,
     })

@@ -101,13 +101,21 @@ const endedEarly = (): AppError => new AppError('bad_request', 'The request ende
 
 const MAX_SHOWN_LENGTH = 64
 
-/** The encoding of a body. `x-gzip` becomes `gzip`, also in the request. @throws AppError unsupported_media_type */
+/**
+ * The encoding of a body. `x-gzip` becomes `gzip`, and `identity` beside another and an empty header count as none, also in
+ * the request. @throws AppError unsupported_media_type
+ */
 const encodingOf = ({ headers }: Request): string => {
-  const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase()
-  if (encoding === 'identity' || ENCODINGS.includes(encoding)) return encoding
-  if (encoding === 'x-gzip') {
-    headers['content-encoding'] = 'gzip'
-    return 'gzip'
+  const named = headers['content-encoding']
+  if (named === undefined) return 'identity'
+  const encoding = named.toLowerCase()
+  const [only = 'identity', ...others] = encoding.split(',').flatMap((part) => {
+    const name = part.trim()
+    return name === '' || name === 'identity' ? [] : [name === 'x-gzip' ? 'gzip' : name]
+  })
+  if (others.length === 0 && (only === 'identity' || ENCODINGS.includes(only))) {
+    headers['content-encoding'] = only
+    return only
   }
   const received = JSON.stringify(encoding.slice(0, MAX_SHOWN_LENGTH))
   throw new AppError(
