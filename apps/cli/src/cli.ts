@@ -13,6 +13,7 @@ import { addImportCommands } from './commands/import.ts'
 import { addKeyCommands } from './commands/keys.ts'
 import { addLinkCommands } from './commands/links.ts'
 import { addLoginCommands } from './commands/login.ts'
+import { addLoyaltyCommands } from './commands/loyalty.ts'
 import { addMcpCommand } from './commands/mcp.ts'
 import { addProjectCommands } from './commands/projects.ts'
 import { addQueryCommands } from './commands/query.ts'
@@ -85,6 +86,7 @@ const COMMANDS: readonly AddCommands[] = [
   addAnnotateCommand,
   addCouponCommands,
   addGiftCardCommands,
+  addLoyaltyCommands,
   addKeyCommands,
   addDoctorCommand,
   addConfigurationCommands,

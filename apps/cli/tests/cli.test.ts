@@ -346,6 +346,27 @@ it.each([
   expect(await run(['gift-cards', ...args])).toMatchObject({ code, err: expect.stringContaining(err) })
 })
 
+it('shows the points of people, and adds, takes and reverses them', async () => {
+  await post('loyalty-programmes', { key: 'club', name: 'Club', expiryMonths: 12 })
+  const adjust = ['loyalty', 'adjust', 'club', '--user', 'ann', '--points', '70', '--key', 'cli-1']
+  expect(await json(adjust)).toMatchObject({ balance: 70 })
+  expect(await json(adjust)).toMatchObject({ balance: 70 })
+  const taken = ['loyalty', 'adjust', 'club', '--user', 'ann', '--points=-20', '--reason', 'Sorry']
+  expect(await json(taken)).toMatchObject({ balance: 50, nextExpiry: { points: 50 } })
+  expect((await run(['loyalty', 'show', 'club', '--user', 'ann', '--csv'])).out).toContain('\r\n50,0,,50,')
+  expect((await run(['loyalty', 'movements', 'club', '--user', 'ann'])).out).toMatch(/adjusted +-20 .*Sorry/)
+  expect((await run(['loyalty', 'ledger', 'club', '--csv'])).out).toContain('balance,50\r\n')
+  expect(await json(['loyalty', 'reverse', 'order-1'])).toEqual({ programmes: [] })
+})
+
+it.each([
+  [['show', 'no-such', '--user', 'ann'], 4, 'Not found'],
+  [['adjust', 'club', '--user', 'ann', '--points', 'many'], 2, 'many is no number of points'],
+  [['adjust', 'club', '--user', 'ann', '--points=-51'], 5, 'fewer points'],
+])('ends loyalty %j with %d', async (args, code, err) => {
+  expect(await run(['loyalty', ...args])).toMatchObject({ code, err: expect.stringContaining(err) })
+})
+
 describe('keys', () => {
   it('of servers get a limit by default', async () => {
     expect(await json(['keys', 'create', 'Server'])).toMatchObject({ kind: 'sec', requestsPerMinute: 6_000 })
