@@ -233,6 +233,16 @@ const redemptions = createRoute({
   path: '/coupons/redemptions',
   component: lazyRouteComponent(() => import('./coupons/coupons.tsx'), 'AllRedemptions'),
 })
+const programmes = createRoute({
+  getParentRoute,
+  path: '/coupons/loyalty',
+  component: lazyRouteComponent(() => import('./loyalty/programmes.tsx'), 'Programmes'),
+})
+const programme = createRoute({
+  getParentRoute,
+  path: '/coupons/loyalty/$key',
+  component: lazyRouteComponent(() => import('./loyalty/programme.tsx'), 'ProgrammePage'),
+})
 const pool = createRoute({
   getParentRoute,
   path: '/coupons/$id',
@@ -369,6 +379,8 @@ const pages = [
   linkDomain,
   link,
   coupons,
+  programmes,
+  programme,
   redemptions,
   pool,
   decisions,

@@ -183,6 +183,9 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['pool', `/coupons/${await idIn('coupon-pools')}`],
       ['decision', '/decisions/demo-sale-banner'],
       ['gift cards', `/coupons/${gifts}`],
+      ['programmes', '/coupons/loyalty'],
+      ['programme', '/coupons/loyalty/demo-club'],
+      ['new-programme', '/coupons/loyalty?open=new'],
       ['webhook', `/settings/webhooks/${webhookId}`],
       ['decision rules', '/decisions/demo-sale-banner?view=rules'],
     ]
@@ -500,7 +503,7 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
   it('hides actions that a viewer may not do, and refuses them', async () => {
     const { page, failures, context } = await signIn(await addMember('viewer'))
     const changes =
-      /^(Create|New|Edit|Save|Archive|Assign|Pause|Turn off|Restore|Schedule a|Cancel|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send|Verify|Check|Transfer|Refund)\b/
+      /^(Create|New|Edit|Save|Archive|Assign|Pause|Turn off|Restore|Schedule a|Cancel|Activate|Import|Replay|Erase|Remove|Revoke|Rotate|Invite|Roll back|Top up|Rename|Add|Delete|Send|Verify|Check|Transfer|Refund|Change)\b/
     // Editing a query changes no data, and everyone may edit their own account.
     const own = /^(trends|funnel|retention|paths|keys|members|audit|account|new-)/
     const isForm = (place: string) =>

@@ -346,6 +346,66 @@ describe.skipIf(CHROMIUM === undefined)('the console in Chromium', () => {
     await cards.getByRole('row', { name: other }).getByText('€37.50').waitFor()
   })
 
+  it('creates a loyalty programme, changes it, and shows and changes the points of a person', async () => {
+    const id = project.split('/').at(-1)
+    const ask = (path: string, body?: object) =>
+      page.evaluate<{ id: string; data: { id: string }[] }>(
+        `fetch('/api/projects/${id}/${path}', ${body ? `{ method: 'POST', headers: { 'Content-Type': 'application/json' }, body: ${JSON.stringify(JSON.stringify(body))} }` : '{}'}).then((response) => response.json())`,
+      )
+    await ask('metering-selectors', { eventName: 'club_order', amountProperty: 'total' })
+    await open('/coupons/loyalty', 'Coupons')
+    await button('Create programme').first().click()
+    await page.getByLabel('Key', { exact: true }).fill('club')
+    await page.getByLabel('Name', { exact: true }).fill('Club')
+    await page.getByLabel('Months until points expire').fill('12')
+    await button('Add rule').click()
+    await page.getByLabel('Conversion').fill('club_order')
+    await page.getByRole('option', { name: 'club_order' }).click()
+    await page.getByLabel('Per EUR').fill('1')
+    const worth = page.getByRole('group', { name: 'What points are worth' })
+    await worth.getByLabel('Points', { exact: true }).fill('100')
+    await worth.getByLabel('Amount in EUR').fill('1.5')
+    await button('Add tier').click()
+    await page.getByLabel('Tier key').fill('basic')
+    await page.getByLabel('Tier name').fill('Basic')
+    await page.getByLabel('Points earned').fill('0')
+    await expectAccessible(page)
+    await button('Create programme').click()
+    await page.getByRole('heading', { level: 1, name: 'Club' }).waitFor()
+    await page.getByText('1 point per €1.00: club_order').waitFor()
+    await page.getByText('100 points for €1.50').waitFor()
+
+    await button('Edit').click()
+    await page.getByLabel('Months until points expire').fill('')
+    await button('Save').click()
+    await page
+      .getByRole('definition')
+      .filter({ hasText: /^never$/ })
+      .waitFor()
+
+    const adjusted = { userId: 'points-user', points: 300, key: 'welcome' }
+    await ask('loyalty-programmes/club/adjust', adjusted)
+    const profiles = await ask('profiles?userId=points-user')
+    await open(`/people/${profiles.data[0]?.id}`, 'points-user')
+    await page.getByText('Points: Club').waitFor()
+    await button('Movements of Club').click()
+    const dialog = page.getByRole('dialog', { name: 'Points: Club' })
+    await dialog.getByLabel('Points').fill('-100')
+    await dialog.getByLabel('Reason').fill('Sorry')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Change points' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await page.getByRole('definition').filter({ hasText: /^200$/ }).waitFor()
+
+    await open('/coupons/loyalty/club', 'Club')
+    const row = page.getByRole('table', { name: 'Movements' }).getByRole('row', { name: 'Sorry' })
+    await row.getByText('-100', { exact: true }).waitFor()
+    await button('Archive').click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Archive programme' }).click()
+    const programmes = page.getByRole('table', { name: 'Loyalty programmes' })
+    await programmes.getByRole('row', { name: 'Club' }).getByText('archived').waitFor()
+  })
+
   it('rolls back a part of a discount by returned items and by an amount', async () => {
     await open('/coupons', 'Coupons')
     await page.getByRole('link', { name: 'Autumn', exact: true }).click()

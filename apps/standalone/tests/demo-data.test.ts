@@ -10,6 +10,7 @@ const LISTS = {
   'coupon-pools': 3,
   'email-triggers': 1,
   'gift-cards/movements': 6,
+  'loyalty-programmes': 1,
   conversions: 20,
   coupons: 20,
   dashboards: 1,
@@ -59,6 +60,7 @@ describe('the demo data of a first start', () => {
   it('fills every page', async () => {
     for (const [list, least] of Object.entries(LISTS))
       expect((await listed(list)).length, list).toBeGreaterThanOrEqual(least)
+    expect((await listed('loyalty-programmes/demo-club/movements')).length).toBeGreaterThanOrEqual(9)
     expect(await listed('dead-letters')).toEqual([])
   })
 

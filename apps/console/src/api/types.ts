@@ -23,6 +23,9 @@ export type Coupon = Item<'/api/projects/{projectId}/coupons'>
 /** A coupon of a pool of gift cards. */
 export type GiftCard = Coupon & { balance: NonNullable<Coupon['balance']> }
 export type CardMovement = Item<'/api/projects/{projectId}/gift-cards/movements'>
+export type LoyaltyProgramme = Item<'/api/projects/{projectId}/loyalty-programmes'>
+export type PointAccount = Item<'/api/projects/{projectId}/profiles/{id}/points'>
+export type PointMovement = Item<'/api/projects/{projectId}/loyalty-programmes/{key}/movements'>
 export type Redemption = Item<'/api/projects/{projectId}/redemptions'>
 export type Decision = Item<'/api/projects/{projectId}/decisions'>
 export type DecisionVersion = Item<'/api/projects/{projectId}/decisions/{key}/history'>

@@ -6,15 +6,15 @@ import type { CouponPool } from '../api/types.ts'
 import { useNavigateFromHere, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
 import { Button, For } from '../ui/button.tsx'
-import { Card, PageHeader } from '../ui/card.tsx'
+import { Card } from '../ui/card.tsx'
 import { statusColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
 import { formatNumber, Time } from '../ui/format.tsx'
 import { formatMoney } from '../ui/money.ts'
-import { PageTabs } from '../ui/page-tabs.tsx'
 import { EmptyState } from '../ui/states.tsx'
 import { DataTable, rowLinkClass } from '../ui/table.tsx'
 import { formatDiscount } from './discount.ts'
+import { CouponsHeader } from './header.tsx'
 import { PoolForm } from './pool-form.tsx'
 import { Redemptions } from './redemptions.tsx'
 
@@ -23,23 +23,6 @@ const KIND_NAMES = { unique: 'unique codes', automatic: 'automatic, without code
 /** What a pool grants, or what each of its gift cards holds. */
 const termsOf = ({ kind, discount, amount, currency }: CouponPool): string =>
   kind === 'balance' ? formatMoney(amount ?? 0, currency ?? '') : formatDiscount(discount)
-
-const Header = ({ action }: { action?: React.ReactNode }) => (
-  <>
-    <PageHeader
-      title="Coupons"
-      description="Pools of codes, promotions without codes, and who redeemed them."
-      actions={action}
-    />
-    <PageTabs
-      label="Coupons"
-      tabs={[
-        { to: '/p/$projectId/coupons', title: 'Pools', exact: true },
-        { to: '/p/$projectId/coupons/redemptions', title: 'Redemptions' },
-      ]}
-    />
-  </>
-)
 
 /** The project's pools of coupons. */
 export const Coupons = () => {
@@ -68,7 +51,7 @@ export const Coupons = () => {
   )
   return (
     <>
-      <Header action={create} />
+      <CouponsHeader action={create} />
       <Card>
         <DataTable
           label="Pools"
@@ -147,7 +130,7 @@ export const Coupons = () => {
 /** All redemptions of the project. */
 export const AllRedemptions = () => (
   <>
-    <Header />
+    <CouponsHeader />
     <Card>
       <Redemptions />
     </Card>

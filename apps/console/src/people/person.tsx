@@ -7,6 +7,7 @@ import { useProjectId } from '../api/session.ts'
 import type { Profile, TimelineEntry } from '../api/types.ts'
 import { useNavigateFromHere } from '../api/url-state.ts'
 import { EventDrawer, useOpenEvent } from '../live/event-drawer.tsx'
+import { PersonPoints } from '../loyalty/person-points.tsx'
 import { Badge } from '../ui/badge.tsx'
 import { Button, For } from '../ui/button.tsx'
 import { Card, Facts, PageHeader } from '../ui/card.tsx'
@@ -92,6 +93,7 @@ export const Person = () => {
               ]}
             />
           </Card>
+          <PersonPoints id={id} />
           <Card title="Traits" padded>
             {Object.keys(person.traits).length === 0 ? (
               <p className="text-muted">No traits yet. They come with identify calls.</p>

@@ -22,6 +22,7 @@ type Name = `${DemoResourceKind}:${string}`
 const REDEEMED = 6
 const ASSIGNED = 10
 const MAILED = 3
+const WELCOMED = 5
 const POLL_MS = 100
 
 /** Whether a project has events. */
@@ -74,6 +75,8 @@ const addDemoData = async (
   await ensure('pool:shipping', 'coupon-pools', resources.promotion)
   const giftPoolId = await ensure('pool:giftCards', 'coupon-pools', resources.giftCards)
   const poolId = await ensure('pool:welcome', 'coupon-pools', resources.pool)
+  const rules = [{ ...resources.earning, selectorId: orders }]
+  await ensure('loyaltyProgramme:club', 'loyalty-programmes', { ...resources.programme, rules })
   const { decision, revenue } = resources
   const metrics = [...decision.metrics, { ...revenue, selectorId: orders }]
   const decisionId = await ensure('decision:banner', 'decisions', { ...decision, metrics })
@@ -114,6 +117,10 @@ const addDemoData = async (
     members.map(({ userId }) => userId),
   )
   await useGiftCards(api, giftPoolId, members[0]?.userId)
+  await usePoints(
+    api,
+    members.map(({ userId }) => userId),
+  )
   for (const [at, { userId, visitorId }] of members.slice(0, MAILED).entries())
     await api.track({
       eventId: `demo-order-event-${at + 1}`,
@@ -190,6 +197,18 @@ const useGiftCards = async (api: Api, poolId: string, userId: string | undefined
   await api.post(`gift-cards/${third.id}/top-up`, topUp)
   const transfer = { to: fifth.code, key: 'demo-transfer', reason: 'Lost card replaced' }
   await api.post(`gift-cards/${fourth.id}/transfer`, transfer)
+}
+
+/** Some members get welcome points, and one of them spends some on an order. Repeats move nothing. */
+const usePoints = async (api: Api, userIds: readonly string[]): Promise<void> => {
+  const { key: programme } = resources.programme
+  for (const userId of userIds.slice(0, WELCOMED)) {
+    const welcome = { userId, points: 600, key: `demo-welcome-${userId}`, reason: 'Welcome' }
+    await api.post(`loyalty-programmes/${programme}/adjust`, welcome)
+  }
+  const [userId] = userIds
+  const order = { orderId: 'demo-points-order', amount: 4_990, currency: 'EUR' }
+  await api.redeem({ userId, ...order, points: { programme, points: 500 } })
 }
 
 type ApiOptions = { baseUrl: string; apiKey: string; projectId: string; signal: AbortSignal }

@@ -74,6 +74,20 @@ export const resources = {
     amount: 5_000,
     currency: 'EUR',
   },
+  /** The terms of the programme that do not need the id of the selector of orders. */
+  programme: {
+    key: 'demo-club',
+    name: 'Club',
+    expiryMonths: 24,
+    spending: { points: 100, amount: 100, currency: 'EUR', minimum: 500 },
+    tiers: [
+      { key: 'basic', name: 'Basic', points: 0 },
+      { key: 'silver', name: 'Silver', points: 80 },
+      { key: 'gold', name: 'Gold', points: 110 },
+    ],
+  },
+  /** One point for each euro. */
+  earning: { points: 1, perAmount: 100, currency: 'EUR' },
   decision: {
     key: 'demo-sale-banner',
     name: 'Banner on the sale page',
