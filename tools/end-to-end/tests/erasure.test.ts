@@ -373,6 +373,29 @@ describe.skipIf(!services)('erasing a person', () => {
     expect(paid.body).toMatchObject({ payment: { amount: 700, balance: 4_300, orderId: `${mark}-gift` } })
     const ledger = async () => (await manage('GET', `coupon-pools/${gifts.id}/ledger`)).body
     const ledgerBefore = await ledger()
+    // Points, of which an order spends some.
+    const club = `club-${randomUUID()}`
+    await created('loyalty-programmes', {
+      key: club,
+      name: 'Club',
+      spending: { points: 1, amount: 1, currency: 'EUR' },
+    })
+    const welcome = { userId: `${mark}-user`, points: 100, key: `${mark}-welcome`, reason: mark }
+    expect((await manage('POST', `loyalty-programmes/${club}/adjust`, welcome)).status).toBe(200)
+    const spending = {
+      orderId: `${mark}-points`,
+      userId: `${mark}-user`,
+      currency: 'EUR',
+      items: [{ sku: `${mark}-sku`, quantity: 1, unitAmount: 700 }],
+      points: { programme: club, points: 60 },
+    }
+    await eventually('the programme is known, and points are spent', async () => {
+      const headers = { 'Idempotency-Key': `${mark} points` }
+      return (await call('POST', '/api/v1/coupons/redeem', spending, headers)).status === 200
+    })
+    const points = async () => (await manage('GET', `loyalty-programmes/${club}/ledger`)).body
+    const pointsBefore = await points()
+    expect(pointsBefore).toMatchObject({ balance: 40, adjusted: 100, spent: 60 })
     const assigned = await manage('POST', `coupon-pools/${unique.id}/assign`, { visitorId: laptop })
     expect(assigned.status).toBe(200)
     const held = await call('POST', '/api/v1/coupons/validate', {
@@ -460,6 +483,11 @@ describe.skipIf(!services)('erasing a person', () => {
         { orderId: redeemed.orderId, amount: 700, discountAmount: 140, items: [{ sku: `${mark}-sku` }] },
       ],
       cardMovements: [{ kind: 'spent', orderId: `${mark}-gift` }],
+      pointMovements: [
+        { kind: 'adjusted', points: 100, reason: mark },
+        { kind: 'spent', points: -60, orderId: `${mark}-points` },
+      ],
+      pointAccounts: [{ programme: club, balance: 40 }],
       couponAssignments: [{ code: 'ALPHA1' }],
       couponHolds: [{ visitorId: phone, cart: { items: [{ sku: `${mark}-sku` }] } }],
       couponCounts: expect.arrayContaining([
@@ -499,6 +527,7 @@ describe.skipIf(!services)('erasing a person', () => {
       'coupon.card_movements',
       'coupon.holds',
       'coupon.idempotency_keys',
+      'coupon.point_movements',
       'coupon.redemptions',
       'decision.exposures',
       'email.deliveries',
@@ -559,6 +588,7 @@ describe.skipIf(!services)('erasing a person', () => {
     expect((await redeemOnce()).body.redemption).toMatchObject(anonymous)
     // The ledger of gift cards keeps its sums, and a repeat pays nothing more.
     expect(await ledger()).toEqual(ledgerBefore)
+    expect(await points()).toEqual(pointsBefore)
     expect((await pay()).body.payment).toMatchObject({ amount: 700, orderId: null })
     expect(await ledger()).toEqual(ledgerBefore)
     const { redemptions: repeated, items } = (await redeemList()).body as {
