@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { spendOnOrder } from '@waymark/pipeline'
 import { services } from '@waymark/testing'
+import { v7 as uuidv7 } from 'uuid'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Management, startManagement } from './start-management.ts'
 
@@ -122,6 +124,39 @@ describe.skipIf(!services)('loyalty programmes', () => {
       spent: 0,
       expired: 0,
     })
+  })
+
+  it('return what an order spent when its coupon is rolled back with points', async () => {
+    const key = await newProgramme()
+    const [userId, orderId] = [randomUUID(), randomUUID()]
+    const balance = async () =>
+      (await call('GET', `loyalty-programmes/${key}/account?userId=${userId}`)).body.balance
+    await adjust(key, userId, 100)
+    const { id: programmeId } = (await call('GET', `loyalty-programmes/${key}`)).body
+    const profile = (await call('GET', `profiles?userId=${userId}`)).body.data[0]
+    await management.db.transaction((client) =>
+      spendOnOrder(
+        client,
+        { projectId, programmeId, profileIds: [profile.id] },
+        { orderId, rate: { points: 1, amount: 1, currency: 'EUR' }, wanted: 60, due: 60, at: new Date() },
+      ),
+    )
+    const pool = { name: 'All', kind: 'shared', code: `ALL-${orderId}`, discount: { type: 'free_shipping' } }
+    const poolId = (await call('POST', 'coupon-pools', pool)).body.id
+    const couponId = (await call('GET', `coupons?poolId=${poolId}`)).body.data[0].id
+    const redemption = { projectId, poolId, couponId, orderId, metadata: {}, redeemedAt: new Date() }
+    const [first, second] = [uuidv7(), uuidv7()]
+    await management.db.prisma.couponPoolCount.update({ where: { poolId }, data: { redeemed: 2 } })
+    for (const id of [first, second])
+      await management.db.prisma.couponRedemption.create({ data: { ...redemption, id, eventId: id } })
+
+    const rollBack = (id: string, body: object) => call('POST', `redemptions/${id}/rollback`, body)
+    expect((await rollBack(first, { points: true, amount: 0 })).status).toBe(422)
+    expect((await rollBack(first, {})).status).toBe(200)
+    expect(await balance()).toBe(40)
+    expect((await rollBack(second, { points: true })).status).toBe(200)
+    expect((await rollBack(first, { points: true })).status).toBe(200)
+    expect(await balance()).toBe(100)
   })
 
   it('belong to one project, and name one person', async () => {

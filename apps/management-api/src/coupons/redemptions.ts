@@ -34,19 +34,26 @@ export const redemptionRoutes = ({ projectRoute, db, clock }: ManagementDeps): R
         ),
       }
     }),
-    projectRoute(rollBackOperation, async ({ projectId, id, body: { reason = null, amount, items } }) => {
-      if (amount !== undefined && items !== undefined)
-        throw unprocessable('items', 'exclusive', 'cannot be combined with amount')
-      const where = { id: requireId(id), projectId }
-      requireFound(await db.prisma.couponRedemption.findFirst({ where }))
-      const rollback = { projectId, id, reason, at: new Date(clock()) }
-      if (amount !== undefined) await rollBackPart(db, rollback, { amount })
-      else if (items !== undefined) await rollBackPart(db, rollback, { items })
-      else await rollBackRedemption(db, rollback)
-      const redemption = requireFound(await db.prisma.couponRedemption.findFirst({ where }))
-      const [shown] = await viewAll([redemption])
-      return { body: requireFound(shown) }
-    }),
+    projectRoute(
+      rollBackOperation,
+      async ({ projectId, id, body: { reason = null, amount, items, points = false } }) => {
+        if (amount !== undefined && items !== undefined)
+          throw unprocessable('items', 'exclusive', 'cannot be combined with amount')
+        const where = { id: requireId(id), projectId }
+        if (points && (amount !== undefined || items !== undefined))
+          throw unprocessable('points', 'exclusive', 'cannot be combined with amount and items')
+        const { orderId } = requireFound(await db.prisma.couponRedemption.findFirst({ where }))
+        if (points && orderId === null)
+          throw unprocessable('points', 'order', 'cannot be reversed: the redemption has no order')
+        const rollback = { projectId, id, reason, at: new Date(clock()) }
+        if (amount !== undefined) await rollBackPart(db, rollback, { amount })
+        else if (items !== undefined) await rollBackPart(db, rollback, { items })
+        else await rollBackRedemption(db, rollback, points ? orderId : null)
+        const redemption = requireFound(await db.prisma.couponRedemption.findFirst({ where }))
+        const [shown] = await viewAll([redemption])
+        return { body: requireFound(shown) }
+      },
+    ),
   ]
 }
 

@@ -3,7 +3,7 @@ import type { CouponRedemptionRecord } from '@waymark/contracts/records/coupon-r
 import { couponsRedeemed } from '@waymark/contracts/topics'
 import type { Database } from '@waymark/database'
 import { displayCode, returnedDiscount } from '@waymark/domain/coupon'
-import { addToOutbox } from '@waymark/pipeline'
+import { addToOutbox, lockOrderId, reverseOrder } from '@waymark/pipeline'
 import type { ClientBase } from 'pg'
 import { unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
@@ -67,19 +67,29 @@ type CouponRow = { code: string | null; display: string | null; prefix: string; 
 
 /**
  * Rolls a redemption back, once: restores the coupon and the counts and publishes the rollback. The redemption stays as
- * history. Locks in the order of a redemption: coupon, profile, pool.
+ * history. With `orderId` the points of the order are reversed as well. Locks in the order of a redemption: order, coupon,
+ * profile, accounts of points, pool.
  * @returns whether this call rolled it back
  */
 export const rollBackRedemption = (
   db: Pick<Database, 'transaction'>,
   { projectId, id, reason, at }: Rollback,
+  orderId: string | null = null,
 ): Promise<boolean> =>
   writeTransaction(db, async (client) => {
+    if (orderId !== null) await lockOrderId(client, projectId, orderId)
+    const reversePoints = async () => {
+      if (orderId !== null) await reverseOrder(client, { projectId, orderId, reason, at })
+    }
     const marked = await client.query<Row>(MARK, [id, projectId, at, reason])
     const [made] = marked.rows
-    if (!made) return false
+    if (!made) {
+      await reversePoints()
+      return false
+    }
     await client.query(RESTORE, [made.coupon_id])
     if (made.profile_id !== null) await uncountProfile(client, made.pool_id, made.profile_id)
+    await reversePoints()
     await publish(client, { projectId, id, at }, made, 'rolled_back')
     await client.query(UNCOUNT_POOL, [made.pool_id, made.budget_charge ?? 0])
     return true

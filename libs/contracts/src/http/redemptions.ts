@@ -43,6 +43,13 @@ export const rollBackRedemption = defineOperation({
   effects: [],
   body: Type.Object({
     reason: Type.Optional(Type.String({ maxLength: 500 })),
+    points: Type.Optional(
+      Type.Boolean({
+        description:
+          'Whether the loyalty points of its order are reversed as well, as `POST loyalty-orders/reverse` does. Not beside ' +
+          '`amount` and `items`. Default: false.',
+      }),
+    ),
     amount: Type.Optional(
       MinorUnits('The part of the discount that is rolled back in all, with earlier partial rollbacks.'),
     ),
