@@ -100,7 +100,15 @@ describe('a preflight', () => {
       expect.arrayContaining(['post', 'put', 'get']),
     )
     expect(listOf(response, 'Access-Control-Allow-Headers')).toEqual(
-      expect.arrayContaining(['x-api-key', 'content-type', 'x-service-sync', 'idempotency-key']),
+      expect.arrayContaining([
+        'x-api-key',
+        'content-type',
+        'x-service-sync',
+        'idempotency-key',
+        'traceparent',
+        'baggage',
+        'sentry-trace',
+      ]),
     )
     expect(Number(response.headers.get('Access-Control-Max-Age'))).toBeGreaterThan(0)
     expect(response.headers.get('Access-Control-Allow-Credentials')).toBe('true')

@@ -31,9 +31,9 @@ const INGESTION = new RegExp(
   'i',
 )
 
-/** Those with Rsa, SentAt and AnonymousId are of RudderStack's SDK. */
+/** Those with Rsa, SentAt and AnonymousId are of RudderStack's SDK; tracing of pages adds Baggage, Sentry-Trace and Traceparent. */
 const ALLOWED_HEADERS =
-  'AnonymousId, Authorization, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Rsa-Recovered, Rsa-Retry-Attempt, Rsa-Retry-Reason, Rsa-Since-First-Attempt, Rsa-Since-Last-Attempt, SentAt, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Retry-Count, X-Service-Sync'
+  'AnonymousId, Authorization, Baggage, Content-Encoding, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, Rsa-Recovered, Rsa-Retry-Attempt, Rsa-Retry-Reason, Rsa-Since-First-Attempt, Rsa-Since-Last-Attempt, SentAt, Sentry-Trace, Traceparent, Tracestate, X-API-Key, X-Config-Version, X-Request-Id, X-Retry-Count, X-Service-Sync'
 const EXPOSED_HEADERS =
   'ETag, Idempotent-Replayed, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, X-Request-Id'
 /** How long a browser may cache the answer to a preflight, in seconds. Most use a lower maximum. */
