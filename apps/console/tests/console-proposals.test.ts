@@ -98,6 +98,7 @@ describe.skipIf(CHROMIUM === undefined)('proposals in the console', () => {
 
   it('take the place of a change that needs approvals, and are bypassed with a reason that stands out', async () => {
     await open('/decisions/checkout?view=rules')
+    await page.getByText('Local evaluation: no. Values of a flag').waitFor()
     await page.getByLabel('Holdout, percent').fill('5')
     await button('Save decision').click()
     const form = dialog('Propose this change?')

@@ -5,8 +5,8 @@ import path from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { FlagdProvider } from '@openfeature/flagd-provider'
 import { type Hook, OpenFeature, ProviderEvents } from '@openfeature/server-sdk'
-import { eventually, freePort, startStandalone } from '@waymark/testing'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventually, freePort, startStandalone, startTcpProxy } from '@waymark/testing'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { lengthDelimited, messageFrame } from '../src/grpc-messages.ts'
 
 type Json = { [field: string]: unknown }
@@ -77,12 +77,12 @@ describe('local evaluation', () => {
     return String(body.key)
   }
   /** A client of an unmodified provider, with settings that reconnect soon. */
-  const clientFor = async (domain: string, selector = waymark.apiKey) => {
+  const clientFor = async (domain: string, port = syncPort) => {
     const provider = new FlagdProvider({
       resolverType: 'in-process',
       host: '127.0.0.1',
-      port: syncPort,
-      selector,
+      port,
+      selector: waymark.apiKey,
       deadlineMs: 60_000,
       streamDeadlineMs: 0,
       retryBackoffMaxMs: 100,
@@ -162,7 +162,9 @@ describe('local evaluation', () => {
         body: JSON.stringify({ fallbackVariant }),
       })
     await create('changed', { rules: [] })
-    const client = await clientFor('changed')
+    const proxy = await startTcpProxy(`http://127.0.0.1:${syncPort}`)
+    onTestFinished(() => proxy.stop())
+    const client = await clientFor('changed', proxy.port)
     const heard: string[] = []
     client.addHandler(ProviderEvents.ConfigurationChanged, (details) => {
       heard.push(...(details?.flagsChanged ?? []))
@@ -173,11 +175,11 @@ describe('local evaluation', () => {
     await change('on')
     await is('on')
     await eventually('the provider says so', async () => heard.includes('changed'))
-    await waymark.kill('standalone')
+    await proxy.cut()
     await eventually('it is cut off', async () => client.providerStatus !== 'READY')
     expect(await client.getBooleanDetails('changed', false)).toMatchObject({ value: true, variant: 'on' })
-    await waymark.restart('standalone')
     await change('off')
+    await proxy.restore()
     await is('off')
   })
 

@@ -11,6 +11,7 @@ import { type FilledPostgres, startFilledPostgres } from './filled-postgres.ts'
 import { measureFlagStreams } from './flag-streams.ts'
 import { measureIdle } from './idle.ts'
 import { kafkaClientBenchmarks } from './kafka-clients.ts'
+import { measureLocalEvaluations } from './local-evaluations.ts'
 import { pipelineBenchmark } from './pipeline.ts'
 import { refusalOfNode } from './product-node.ts'
 import { redirectBenchmark } from './redirect.ts'
@@ -44,6 +45,7 @@ const HELP = `npm run bench -- [name…] [options]
   --store NAME     only this one of the event stores: duckdb or clickhouse
   --streams N      opens N streams of changed flags (10000), changes a flag, and reports memory and times
   --rate N         sends N evaluations a second (1000) from one address, while the decision is edited
+  --local          evaluates a decision by flagd's provider in this process, and reports the rate
   --idle           starts each service, and reports its CPU and memory without requests
 
 names: ${benchmarks.map(({ name }) => name).join(', ')}
@@ -63,6 +65,7 @@ const { values, positionals } = parseArgs({
     store: { type: 'string' },
     streams: { type: 'string' },
     rate: { type: 'string' },
+    local: { type: 'boolean', default: false },
     idle: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
@@ -117,6 +120,7 @@ if (values.help || unknown.length > 0) {
     else if (values.streams !== undefined)
       await measureFlagStreams(options, Number(values.streams || 10_000), print)
     else if (values.rate !== undefined) await measureDecideRate(options, Number(values.rate || 1_000), print)
+    else if (values.local) await measureLocalEvaluations(print, values.quick)
     else if (values.idle) await measureIdle(options, print)
     else if (values.soak !== undefined) await soak(chosen, options, Number(values.soak), print)
     else await compareAll(options)

@@ -20,6 +20,7 @@ import { EnvironmentSelect, PRODUCTION } from './environment-select.tsx'
 import { Experiment } from './experiment.tsx'
 import { History } from './history.tsx'
 import { Labels } from './labels.tsx'
+import { Local } from './local.tsx'
 import { Preview } from './preview.tsx'
 import { ProposeDialog } from './propose-dialog.tsx'
 import { Results } from './results.tsx'
@@ -156,6 +157,7 @@ export const DecisionPage = () => {
           onChange={(next) => setSearch({ environment: next === PRODUCTION ? '' : next })}
         />
       </div>
+      <Local decision={decision} environment={environment} />
       <nav aria-label="Decision" className="mb-4 flex gap-1 overflow-x-auto border-b border-line">
         {views.map((one) => (
           <button
