@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createMemoryRateLimiter } from '@waymark/cache'
 import { compileDecision, createDecisionSet, replayDecision, writeDecision } from '@waymark/domain/decision'
 import { resolveProfiles, writeTraits } from '@waymark/pipeline'
-import { anEnrichedEvent, services } from '@waymark/testing'
+import { anEnrichedEvent, services, withinOneDay } from '@waymark/testing'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Json, startWorld, type World } from './world.ts'
@@ -338,6 +338,39 @@ describe.skipIf(!services)('backtests', () => {
     ])('with %s answer by the limits', async (_what, body, status) => {
       const path = `coupon-pools/${await create()}/backtest`
       expect((await manage('POST', path, { days: 1, eventName: 'e', ...body })).status).toBe(status)
+    })
+  })
+
+  describe('of segments', () => {
+    it('count the people at the end of each day, by a condition in place of the stored one', async () => {
+      const key = `s-${randomUUID()}`
+      const counted = await withinOneDay(async () => {
+        const eventName = `e-${randomUUID()}`
+        const counting = (value: number) => ({ counts: [{ eventName, days: 2, op: 'gte', value }] })
+        await manage('POST', 'segments', { key, name: 'S', condition: counting(2) })
+        await manage('PATCH', `segments/${key}`, { condition: counting(2) })
+        // At noon (UTC) of the days before today.
+        const hoursOfToday = (Date.now() % DAY_MS) / HOUR_MS
+        const daysAgo = (days: number) => hoursOfToday + 24 * days - 12
+        await visits(eventName, [daysAgo(3), daysAgo(2)])
+        await visits(eventName, [daysAgo(1)])
+        const replay = async (body: Json) => {
+          const reply = await manage('POST', `segments/${key}/backtest`, body)
+          expect([reply.status, reply.body.errors]).toEqual([200, undefined])
+          return (reply.body.days as { people: number }[]).map(({ people }) => people)
+        }
+        return {
+          stored: await replay({ days: 5 }),
+          other: await replay({ days: 5, condition: counting(1) }),
+        }
+      })
+      expect(counted).toEqual({ stored: [0, 0, 1, 0, 0], other: [0, 1, 1, 2, 1] })
+      for (const [days, status] of [
+        [14, 200],
+        [15, 422],
+      ])
+        expect((await manage('POST', `segments/${key}/backtest`, { days })).status).toBe(status)
+      expect((await manage('POST', 'segments/no-such/backtest', { days: 1 })).status).toBe(404)
     })
   })
 })

@@ -274,6 +274,7 @@ export const permissions: Readonly<Record<string, Expectation>> = {
   updateSegment: 'editor',
   deleteSegment: 'editor',
   previewSegment: 'viewer',
+  backtestSegment: 'viewer',
 
   getOpenApi: 'anyone',
   getDocs: 'anyone',

@@ -323,6 +323,8 @@ export type SegmentQuery = {
   segment: Pick<CompiledSegment, 'match' | 'filters' | 'counts'>
   /** The time, in ms, that ends the days of counts. */
   now: number
+  /** Only events before this time, in ms; of any time unless given. */
+  to?: number | undefined
   /** Number of people to name: those with the greatest ids. */
   sample: number
 }

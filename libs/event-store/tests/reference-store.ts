@@ -43,9 +43,11 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
     profileOf(projectId, profileId)?.mergedInto ?? profileId
 
   /** Everyone with traits or events; of merged profiles only the one that they became. */
-  const peopleOf = (projectId: string): string[] => {
+  const peopleOf = (projectId: string, to = Number.POSITIVE_INFINITY): string[] => {
     const unmerged = profiles.filter((one) => one.projectId === projectId && one.mergedInto === null)
-    const seen = events.filter((event) => event.projectId === projectId && !event.erased).map(personOf)
+    const isSeen = (event: Stored) =>
+      event.projectId === projectId && !event.erased && Date.parse(event.timestamp) < to
+    const seen = events.filter(isSeen).map(personOf)
     return [...new Set([...unmerged.map(({ profileId }) => profileId), ...seen])].filter((id) => id !== null)
   }
 
@@ -538,9 +540,11 @@ export const createReferenceStore = (): Omit<EventStore, 'queriesUntil'> => {
         .sort((a, b) => b.share - a.share || compareLabels(a.key, b.key))
         .slice(0, limit)
     },
-    measureSegment: async ({ projectId, segment, now, sample }) => {
-      const own = events.filter((event) => event.projectId === projectId && !event.erased)
-      const matched = peopleOf(projectId).filter((id) => {
+    measureSegment: async ({ projectId, segment, now, to = Number.POSITIVE_INFINITY, sample }) => {
+      const own = events.filter(
+        (event) => event.projectId === projectId && !event.erased && Date.parse(event.timestamp) < to,
+      )
+      const matched = peopleOf(projectId, to).filter((id) => {
         const traits = profileOf(projectId, id)?.traits ?? {}
         const countOf = (eventName: string, days: number) => {
           const counted = own.filter((event) => event.eventName === eventName && personOf(event) === id)

@@ -390,15 +390,14 @@ const segmentArbitrary: fc.Arbitrary<QueryCall> = fc
       { maxLength: 2 },
     ),
     hours: fc.integer({ min: 0, max: DAYS * 24 }),
+    ends: fc.boolean(),
     sample: fc.integer({ min: 1, max: 3 }),
   })
   .filter(({ filters, counts }) => filters.length + counts.length > 0)
-  .map(
-    ({ hours, sample, ...segment }): QueryCall => [
-      'measureSegment',
-      { projectId: PROJECT(1), segment, now: START + hours * HOUR_MS, sample },
-    ],
-  )
+  .map(({ hours, ends, sample, ...segment }): QueryCall => {
+    const now = START + hours * HOUR_MS
+    return ['measureSegment', { projectId: PROJECT(1), segment, now, sample, ...(ends && { to: now }) }]
+  })
 const countsArbitrary = fc
   .record({
     eventName: fc.constantFrom('page_view', 'order'),

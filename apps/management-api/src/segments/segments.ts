@@ -1,5 +1,6 @@
 import { AppError } from '@waymark/contracts/app-error'
 import { PRODUCTION } from '@waymark/contracts/environment'
+import { backtestSegment, type SegmentBacktest } from '@waymark/contracts/http/backtests'
 import { pick } from '@waymark/contracts/http/pick'
 import {
   createSegment,
@@ -22,6 +23,7 @@ import {
 } from '@waymark/domain/decision'
 import type { Route } from '@waymark/service-kit'
 import { v7 as uuidv7 } from 'uuid'
+import { ALWAYS_UNKNOWN, DAY_MS } from '../backtests/people.ts'
 import { poolsWithSegment } from '../coupons/pool-segments.ts'
 import { neededApprovals } from '../decisions/approvals.ts'
 import { lockDecisions, toDecision } from '../decisions/decision-rows.ts'
@@ -106,6 +108,29 @@ export const segmentRoutes = ({ projectRoute, db, quotas, runQuery, clock }: Man
     })
     return { status: 204 }
   }),
+  projectRoute(backtestSegment, async ({ projectId, key, request, body }) => {
+    const stored = requireFound(await find(db.prisma, projectId, key))
+    const { condition = stored.condition as SegmentCondition } = body
+    requireUsable(condition)
+    const segment = compileSegment({ condition })
+    const now = clock()
+    const today = Math.floor(now / DAY_MS)
+    const ends = Array.from({ length: body.days }, (_, n) =>
+      Math.min(now, (today - n + 1) * DAY_MS - 1),
+    ).reverse()
+    const days = await runQuery({ projectId, request, from: ends[0], to: now }, async (queryStore) => {
+      const counted: SegmentBacktest['days'] = []
+      for (const end of ends) {
+        const query = { projectId, segment, now: end, to: end + 1, sample: 0 }
+        const rows = await queryStore((store) => store.measureSegment(query))
+        const people = rows.find(({ profileId }) => profileId === null)?.people ?? 0
+        counted.push({ day: new Date(end).toISOString().slice(0, 10), people })
+      }
+      return counted
+    })
+    const readsTraits = segment.filters.length > 0
+    return { body: { key, days, unknown: [...(readsTraits ? [TRAITS_NOW] : []), ALWAYS_UNKNOWN] } }
+  }),
   projectRoute(previewSegment, async ({ projectId, request, body: { condition } }) => {
     requireUsable(condition)
     const query = { projectId, segment: compileSegment({ condition }), now: clock(), sample: SEGMENT_SAMPLE }
@@ -122,6 +147,11 @@ export const segmentRoutes = ({ projectRoute, db, quotas, runQuery, clock }: Man
     }
   }),
 ]
+
+const TRAITS_NOW = {
+  code: 'traits',
+  message: 'Traits are as of now. What they were before is not kept.',
+}
 
 const requireUsable = (condition: SegmentCondition): void => {
   const problems = segmentProblems(condition, 'condition')

@@ -7,12 +7,15 @@ import { Budget, CouponRules, Discount, nullable } from './coupon-views.ts'
 import { DecisionContext, type DecisionReason, decisionReasons } from './decide.ts'
 import { DecisionPatch } from './decisions.ts'
 import { defineOperation } from './operation.ts'
+import { SegmentConditionSchema } from './segments.ts'
 
 /** Maximum days of a backtest. */
 export const MAX_BACKTEST_DAYS = 90
 /** Maximum people of a backtest, and events of all of them. */
 export const MAX_BACKTEST_PEOPLE = 10_000
 export const MAX_BACKTEST_EVENTS = 100_000
+/** Maximum days of the backtest of a segment, each of which is a query. */
+export const MAX_SEGMENT_BACKTEST_DAYS = 14
 /** People that a backtest names for each result. */
 export const BACKTEST_SAMPLE = 5
 
@@ -212,6 +215,27 @@ const PoolBacktest = Type.Object({
 })
 export type PoolBacktest = Static<typeof PoolBacktest>
 
+const SegmentBacktestRequest = Type.Object({
+  days: Type.Integer({
+    minimum: 1,
+    maximum: MAX_SEGMENT_BACKTEST_DAYS,
+    description: 'The last days (UTC), of which today is the last one.',
+  }),
+  condition: Type.Optional(SegmentConditionSchema),
+})
+
+const SegmentBacktest = Type.Object({
+  key: Type.String(),
+  days: Type.Array(
+    Type.Object({
+      day: Type.String({ description: 'Such as `2026-11-28`.' }),
+      people: Type.Integer({ description: 'People in the segment at its end, or now.' }),
+    }),
+  ),
+  unknown: covered.unknown,
+})
+export type SegmentBacktest = Static<typeof SegmentBacktest>
+
 const viewer = { by: 'project', role: 'viewer' } as const
 
 export const backtestDecision = defineOperation({
@@ -272,4 +296,25 @@ export const backtestCouponPool = defineOperation({
   },
 })
 
-export const backtestOperations = [backtestDecision, backtestEmailTrigger, backtestCouponPool]
+export const backtestSegment = defineOperation({
+  id: 'backtestSegment',
+  takesLong: true,
+  method: 'post',
+  readOnly: true,
+  path: '/api/projects/{projectId}/segments/{key}/backtest',
+  tag: 'Segments',
+  summary: 'Count the people of a segment on the last days',
+  description:
+    'How many people were in the segment at the end of each of the last days, by their events until then, with the condition ' +
+    `of the request in place of its own. ${QUERY_LIMITS}`,
+  access: viewer,
+  body: SegmentBacktestRequest,
+  answers: { 200: { description: 'The days and what is not known', schema: SegmentBacktest }, ...busyOrLate },
+})
+
+export const backtestOperations = [
+  backtestDecision,
+  backtestEmailTrigger,
+  backtestCouponPool,
+  backtestSegment,
+]

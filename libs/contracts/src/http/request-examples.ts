@@ -232,6 +232,7 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   createSegment: { key: 'regulars', name: 'Regular customers', condition },
   updateSegment: { name: 'Regulars' },
   previewSegment: { condition },
+  backtestSegment: { days: 7 },
 
   replayRejectedEvents: { eventName: 'order_placed' },
   replayDeadLetters: { from: '2026-01-15T00:00:00Z' },

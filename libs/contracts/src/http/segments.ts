@@ -32,7 +32,7 @@ const Count = Type.Object({
   }),
 })
 
-const SegmentConditionSchema = Type.Object(
+export const SegmentConditionSchema = Type.Object(
   {
     match: Type.Optional(
       Type.Unsafe<'all' | 'any'>({

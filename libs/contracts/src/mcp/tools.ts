@@ -21,6 +21,7 @@ const READING = [
   'listMeteringSelectors',
   'listSegments',
   'previewSegment',
+  'backtestSegment',
   'listEnvironments',
   'listDecisions',
   'getDecision',

@@ -11,7 +11,7 @@ type Row = { profile_id: string | null; people: bigint | number }
 /** Runs a segment query as one statement, which ends with the row of all people. */
 export const measureSegment = async (
   { dialect, query: run }: Database,
-  { projectId, segment, now, sample }: SegmentQuery,
+  { projectId, segment, now, to = END, sample }: SegmentQuery,
 ): Promise<SegmentRow[]> => {
   const { match, filters, counts } = segment
   const parameters = dialect.parameters()
@@ -22,7 +22,7 @@ export const measureSegment = async (
   const scope = {
     projectId,
     from: isForAnyone ? 0 : Math.min(END, ...starts),
-    to: END,
+    to: Math.min(END, to),
     includeBots: true,
   }
   const isNamed = ({ eventName }: SegmentCount) => `e.event_name = ${parameters.text(eventName)}`

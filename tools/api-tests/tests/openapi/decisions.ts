@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { backtestDecision } from '@waymark/contracts/http/backtests'
+import { backtestDecision, backtestSegment } from '@waymark/contracts/http/backtests'
 import { listCodeReferences, replaceCodeReferences } from '@waymark/contracts/http/code-references'
 import {
   decide,
@@ -298,6 +298,10 @@ export const decisionExamples: Example[] = [
     operation: deleteSegment,
     good: async (world) => ({ params: await newSegment(world) }),
     others: { 409: usedSegment },
+  },
+  {
+    operation: backtestSegment,
+    good: async (world) => ({ params: await newSegment(world), body: { days: 2 } }),
   },
   { operation: previewSegment, good: () => ({ body: { condition } }), goesOn: true },
 ]
