@@ -144,7 +144,16 @@ const fill = async (projectId: string): Promise<void> => {
     interval: 'hour',
     emailRoles: ['owner'],
   })
-  await create('POST', 'dashboards', { name: 'Overview', insightIds: [funnel.id, insight.id] })
+  const dashboard = await create('POST', 'dashboards', {
+    name: 'Overview',
+    insightIds: [funnel.id, insight.id],
+  })
+  await create('POST', 'subscriptions', {
+    name: 'Every Monday',
+    dashboardId: dashboard.id,
+    frequency: 'week',
+    emailRoles: ['owner'],
+  })
   // It is required by one whose key comes before it.
   await create('POST', 'decisions', {
     key: 'z-base',
@@ -253,6 +262,7 @@ describe('a project with everything in it', () => {
       expect.stringMatching(/^metering-selectors\/order_placed/),
       'segments/pro.yaml',
       'settings.yaml',
+      'subscriptions/Every-Monday.yaml',
       expect.stringMatching(/^webhooks\/127\.0\.0\.1-9-hook/),
     ])
     expect(await read('segments/pro.yaml')).toBe(`key: pro

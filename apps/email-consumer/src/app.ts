@@ -16,6 +16,7 @@ import { createSendDeliveries } from './send-deliveries.ts'
 import { createSendProposalNotices } from './send-proposal-notices.ts'
 import { createSendStaleNotices } from './send-stale-notices.ts'
 import { createSendStopNotices } from './send-stop-notices.ts'
+import { createSendSubscriptionMails } from './send-subscription-mails.ts'
 import { createSendVerifications } from './send-verifications.ts'
 import { createSendWebhookNotices } from './send-webhook-notices.ts'
 import { senderRoutes } from './sender-routes.ts'
@@ -74,6 +75,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
   const queue = createDeliveryQueue(db, { sendLeaseMs: mail.timeoutMs + SETTLE_MS })
   const hourlyLimit = createHourlyLimit(db.pool, { perHour: mail.perHour, now: clock })
   const publicUrl = mail.publicUrl.replace(/\/+$/, '')
+  const [secret = ''] = mail.secrets
   const queued = { pool: db.pool, transport, from: mail.from, publicUrl, log }
   const sendDeliveries = createSendDeliveries({
     db,
@@ -85,7 +87,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
     connections: mail.connections,
     from: mail.from,
     publicUrl,
-    secret: mail.secrets[0] ?? '',
+    secret,
     retry: { ...DEFAULT_RETRY_PLAN, firstMs: mail.retryAfterMs },
     log,
     now: clock,
@@ -116,6 +118,7 @@ export const createEmailConsumer = (platform: CorePlatform, mail: MailOptions): 
       everyMs('webhook-notices', NOTICE_INTERVAL_MS, createSendWebhookNotices(queued)),
       everyMs('stop-notices', NOTICE_INTERVAL_MS, createSendStopNotices(queued)),
       everyMs('alert-notices', NOTICE_INTERVAL_MS, createSendAlertNotices(queued)),
+      everyMs('subscription-mails', NOTICE_INTERVAL_MS, createSendSubscriptionMails({ ...queued, secret })),
       everyMs('proposal-notices', NOTICE_INTERVAL_MS, createSendProposalNotices(queued)),
       everyMs('stale-notices', NOTICE_INTERVAL_MS, createSendStaleNotices(queued)),
       everyMs('email-unconfirmed', SWEEP_INTERVAL_MS, async () => {

@@ -3,13 +3,21 @@ import { parseMailbox } from '@waymark/domain/email'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import type { OutgoingMail } from './transport.ts'
 
+/** What a message says. HTML refers to a picture, a PNG, by `cid:` and its content id. */
+export type MailMessage = {
+  subject: string
+  text: string
+  html?: string
+  pictures?: readonly { cid: string; png: Buffer }[]
+}
+
 /** The parts of a message; `from` is a mailbox such as `Shop <hello@shop.example>`. */
 type MailParts = {
   id: string
   from: string
   to: string
-  message: { subject: string; text: string; html?: string }
-  /** Only for deliveries, whose `Message-ID` is their id, so that repeated attempts are recognizable. */
+  message: MailMessage
+  /** Only for emails whose `Message-ID` is their id, so that repeated attempts are recognizable. */
   unsubscribeUrl?: string
 }
 
@@ -21,7 +29,7 @@ export const composeMail = async ({
   id,
   from,
   to,
-  message,
+  message: { pictures = [], ...message },
   unsubscribeUrl,
 }: MailParts): Promise<OutgoingMail> => {
   const sender = parseMailbox(from)
@@ -34,6 +42,12 @@ export const composeMail = async ({
     from: { name: sender.name, address: senderAddress },
     to: { name: '', address: recipient },
     ...(unsubscribeUrl !== undefined && { messageId: `<${id}@${senderAddress.split('@')[1]}>` }),
+    attachments: pictures.map(({ cid, png }) => ({
+      cid,
+      content: png,
+      contentType: 'image/png',
+      contentDisposition: 'inline' as const,
+    })),
     headers: {
       'Auto-Submitted': 'auto-generated',
       ...(unsubscribeUrl !== undefined && {

@@ -93,6 +93,8 @@ import { shareRoutes } from './shares/shares.ts'
 import { deliveryStatsRoute } from './stats/delivery-stats.ts'
 import { pipelineStatsRoute } from './stats/pipeline-stats.ts'
 import { statsRoutes } from './stats/stats.ts'
+import { reportSubscriptions } from './subscriptions/report-subscriptions.ts'
+import { subscriptionRoutes } from './subscriptions/subscriptions.ts'
 import { addressWebhookNotices } from './webhooks/address-notices.ts'
 import { webhookDeliveryRoutes } from './webhooks/webhook-deliveries.ts'
 import { webhookRoutes } from './webhooks/webhooks.ts'
@@ -216,6 +218,7 @@ export const createManagementApi = (
       deliveryStatsRoute(deps),
       ...annotationRoutes(deps),
       ...alertRoutes(deps),
+      ...subscriptionRoutes(deps),
       ...analyticsRoutes(deps),
       ...insightRoutes(deps),
       ...dashboardRoutes(deps),
@@ -253,6 +256,7 @@ export const createManagementApi = (
       evaluateGuards(deps),
       reportStaleDecisions(deps),
       ...evaluateAlerts({ ...deps, publicUrl: publicAddress }),
+      ...reportSubscriptions({ ...deps, publicUrl: publicAddress }),
     ],
   }
 }

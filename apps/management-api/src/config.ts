@@ -68,6 +68,11 @@ export const quotasConfig = {
     100,
     'Alerts of a project. Each is a query an hour or a day, which takes its turn with those of other projects.',
   ),
+  subscriptions: quota(
+    'QUOTA_SUBSCRIPTIONS',
+    50,
+    'Subscriptions of a project. Each is some queries for each insight of its dashboard, once a day, week or month.',
+  ),
   annotations: quota('QUOTA_ANNOTATIONS', 10_000, 'Annotations of a project.'),
   shares: quota('QUOTA_SHARES', 200, 'Shared links of a project, including expired ones.'),
   couponPools: quota('QUOTA_COUPON_POOLS', 10_000, 'Coupon pools of a project, including archived ones.'),

@@ -18,3 +18,15 @@ export const findInTurns = async (
     WHERE place <= ${perProject} ORDER BY place, due_at, id LIMIT ${limit}`)
   return found.map(({ id }) => id)
 }
+
+/** How long the work that has been due for the longest time waits, in s. 0 when none is due. `due` selects `due_at`. */
+export const readOldestDue = async (
+  db: Pick<Prisma.TransactionClient, '$queryRaw'>,
+  due: Prisma.Sql,
+  now: Date,
+): Promise<number> => {
+  const [row] = await db.$queryRaw<{ seconds: number }[]>(Prisma.sql`
+    SELECT coalesce(greatest(0, extract(epoch FROM ${now} - min(due_at))), 0)::float8 AS seconds
+    FROM (${due}) AS due`)
+  return row?.seconds ?? 0
+}

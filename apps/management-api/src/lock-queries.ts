@@ -13,6 +13,7 @@ type Table =
   | 'core.oidc_providers'
   | 'core.projects'
   | 'core.shares'
+  | 'core.subscriptions'
   | 'core.tenants'
   | 'core.users'
   | 'coupon.coupons'

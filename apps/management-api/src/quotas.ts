@@ -24,6 +24,7 @@ const COUNTED: Readonly<Record<keyof Quotas, string>> = {
   shares: 'shared links, including expired ones',
   annotations: 'annotations',
   alerts: 'alerts',
+  subscriptions: 'subscriptions',
   couponPools: 'coupon pools, including archived ones',
   couponCodes: 'coupon codes in all pools of the project',
   promotions: 'automatic promotions that are not archived',

@@ -64,6 +64,14 @@ import {
 import type { Operation } from './http/operation.ts'
 import { createSegment, deleteSegment, getSegment, listSegments, updateSegment } from './http/segments.ts'
 import { getSettings, updateSettings } from './http/settings.ts'
+import {
+  createSubscription,
+  DEFAULT_SUBSCRIPTION_HOUR,
+  deleteSubscription,
+  getSubscription,
+  listSubscriptions,
+  updateSubscription,
+} from './http/subscriptions.ts'
 import { createWebhook, deleteWebhook, getWebhook, listWebhooks, updateWebhook } from './http/webhooks.ts'
 import { ProjectSettings } from './project-settings.ts'
 
@@ -80,6 +88,7 @@ export const configurationKinds = [
   'insights',
   'alerts',
   'dashboards',
+  'subscriptions',
   'decisions',
   'webhooks',
   'settings',
@@ -268,6 +277,18 @@ export const configurationResources: readonly ConfigurationResource[] = [
     references: { 'insightIds[]': 'insights' },
   },
   {
+    kind: 'subscriptions',
+    identity: 'name',
+    list: listSubscriptions,
+    get: getSubscription,
+    create: createSubscription,
+    update: updateSubscription,
+    remove: deleteSubscription,
+    state: [...ids, 'version', 'unsubscribedUserIds', 'nextAt', 'last', 'problem'],
+    references: { dashboardId: 'dashboards' },
+    defaults: { timeZone: 'UTC', hour: DEFAULT_SUBSCRIPTION_HOUR, emailRoles: [], userIds: [] },
+  },
+  {
     kind: 'decisions',
     identity: 'key',
     list: listDecisions,
@@ -333,6 +354,8 @@ export const notConfiguration: Readonly<Record<string, string>> = {
   reverseOrderPoints: 'data',
   muteAlert: 'an action',
   unmuteAlert: 'an action',
+  testSubscription: 'an action',
+  resubscribe: 'an action',
   createAnnotation: 'data',
   deleteAnnotation: 'data',
   createShare: 'a secret',

@@ -1,4 +1,10 @@
 export { readEventsAt } from './read-events-at.ts'
+export {
+  newestReportPeriod,
+  REPORT_SETTLE_MS,
+  type ReportPeriod,
+  type ReportSchedule,
+} from './report-periods.ts'
 export { viewOf } from './rows.ts'
 export {
   type Breakdown,

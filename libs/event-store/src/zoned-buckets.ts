@@ -61,7 +61,8 @@ export const zonedBuckets = (
   return buckets
 }
 
-const zonedTime = (at: number, timeZone: string): Temporal.ZonedDateTime =>
+/** A time (ms, UTC) in a time zone. */
+export const zonedTime = (at: number, timeZone: string): Temporal.ZonedDateTime =>
   Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timeZone)
 
 /** The beginning (ms, UTC) of the `count`th bucket after the one that begins at `at`. */
@@ -98,7 +99,8 @@ export const previousPeriod = (
   }
 }
 
-const startOf = (interval: StatsInterval, time: Temporal.ZonedDateTime): Temporal.ZonedDateTime => {
+/** The beginning of the bucket that a time lies in. */
+export const startOf = (interval: StatsInterval, time: Temporal.ZonedDateTime): Temporal.ZonedDateTime => {
   if (interval === 'hour') return time.round({ smallestUnit: 'hour', roundingMode: 'floor' })
   const day = time.startOfDay()
   if (interval === 'day') return day

@@ -48,6 +48,7 @@ export {
 } from './http/request.ts'
 export { chargeProject, chargeUser } from './http/request-work.ts'
 export { guardedRoute, type HostRoutes, mountRoutes, type Route, route } from './http/router.ts'
+export type { Images } from './images/images.ts'
 export { createLog, logConfig } from './log.ts'
 export { drain, everyMs, type Loop, startLoop, untilStopped } from './loop.ts'
 export { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'

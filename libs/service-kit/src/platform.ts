@@ -32,7 +32,7 @@ import {
 import { Registry } from 'prom-client'
 import { type EmbeddedEventStore, eventStoreInMemory, openDuckDB } from './event-store.ts'
 import { openGeoDatabase } from './geo-database.ts'
-import { createQrCodes, type QrCodes } from './images/qr-codes.ts'
+import { createImages, type Images } from './images/images.ts'
 import { everyMs, type Loop, startLoop } from './loop.ts'
 import { createMessageRenderer, type MessageRenderer } from './messages/message-renderer.ts'
 import { countFailedRuns } from './metrics/count-failed-runs.ts'
@@ -77,8 +77,8 @@ export type CorePlatform = {
   passwordQueue: PasswordQueue
   /** Renders the messages of projects in worker threads. */
   messages: MessageRenderer
-  /** Draws QR codes in worker threads. */
-  qrCodes: QrCodes
+  /** Draws images in worker threads. */
+  images: Images
   /** Checks the schemas of projects in worker threads. */
   schemas: SchemaChecker
   log: Log
@@ -187,12 +187,11 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
     await usage.stop()
     await apiKeys.flushUsage()
   })
-  const onError = (err: Error): void =>
-    log.error({ err }, 'A worker of templates, schemas or QR codes failed')
+  const onError = (err: Error): void => log.error({ err }, 'A worker of templates, schemas or images failed')
   const messages = createMessageRenderer({ onError })
   scope.onStop('message renderer', () => messages.close())
-  const qrCodes = createQrCodes({ onError })
-  scope.onStop('QR codes', () => qrCodes.close())
+  const images = createImages({ onError })
+  scope.onStop('images', () => images.close())
   const schemas = createSchemaChecker({ onError })
   scope.onStop('schema checker', () => schemas.close())
   const measured = measureBus(parts.bus, metrics, clock)
@@ -205,9 +204,9 @@ const assemble = (parts: Parts, { log, scope, tracer }: PlatformContext): CorePl
     configChanges: combineNotices(changes),
     clock,
     steadyClock,
+    images,
     messages,
     passwordQueue: createPasswordQueue(),
-    qrCodes,
     schemas,
     log,
     tracer,

@@ -27,6 +27,7 @@ const NAMES_WHAT_IS_OWN = [
   'reauthenticate',
   'acceptInvitation',
   'testEmailTrigger',
+  'createSubscription',
   'startOidcSignIn',
   'linkIdentity',
   'createOidcProvider',

@@ -7,8 +7,10 @@ import { drain, everyMs, type Loop, type Platform } from '@waymark/service-kit'
 import { Counter, Gauge } from 'prom-client'
 import { v7 as uuidv7 } from 'uuid'
 import type { RunQuery } from '../analytics/run-queries.ts'
+import { untilStopped } from '../analytics/until-stopped.ts'
+import { readOldestDue } from '../due-queries.ts'
 import { announce, type Finding } from './alert-notices.ts'
-import { findDueAlerts, readOldestDueAlert } from './alert-queries.ts'
+import { dueAlerts, findDueAlerts } from './alert-queries.ts'
 import { type AlertRow, conditionOf, measureOf } from './alert-rows.ts'
 import { lengthOf, type MeasurePlan, planMeasure } from './measure-alert.ts'
 
@@ -56,7 +58,7 @@ export const evaluateAlerts = (deps: Omit<AlertDeps, 'onEvaluated'> & Pick<Platf
   return [
     drain('alerts', INTERVAL_MS, (signal) => evaluateDueAlerts({ ...deps, onEvaluated }, signal)),
     everyMs('alert-metrics', MEASURE_INTERVAL_MS, async () => {
-      oldestDue.set(await readOldestDueAlert(deps.db.prisma, new Date(deps.clock())))
+      oldestDue.set(await readOldestDue(deps.db.prisma, dueAlerts(), new Date(deps.clock())))
     }),
   ]
 }
@@ -173,23 +175,6 @@ const readValues = async (
     past: plan.readsAll ? known : await readEvaluated(db.prisma, alert, starts.at(-2) ?? 0, slotOf),
     slots: { now: slotOf(starts.at(-1) ?? 0), before: slotOf(starts.at(-2) ?? 0) },
     isCount: plan.isCount,
-  }
-}
-
-/** Runs work with what stands for a request that ends with the process. */
-const untilStopped = async <T>(
-  signal: AbortSignal,
-  work: (request: Parameters<RunQuery>[0]['request']) => Promise<T>,
-): Promise<T> => {
-  const stop = new AbortController()
-  const abort = () => stop.abort()
-  signal.addEventListener('abort', abort)
-  try {
-    return await work({
-      onEnd: (listener) => stop.signal.addEventListener('abort', () => listener(undefined)),
-    })
-  } finally {
-    signal.removeEventListener('abort', abort)
   }
 }
 

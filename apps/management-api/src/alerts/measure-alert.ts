@@ -1,8 +1,8 @@
 import type { AlertInterval, AlertMeasure, AlertWebFigure } from '@waymark/contracts/http/alerts'
 import type { FunnelRequest, TrendsRequest } from '@waymark/contracts/http/analytics'
-import type { EventQueries, TrendMetric, VisitRow } from '@waymark/event-store'
+import type { EventQueries, VisitRow } from '@waymark/event-store'
 import { readFunnel } from '../analytics/funnel.ts'
-import { readTrends } from '../analytics/trends.ts'
+import { emptyValueOf, isCountMetric, readTrends } from '../analytics/trends.ts'
 import { readWeb } from '../analytics/web.ts'
 import { below, unprocessable } from '../http/validation.ts'
 
@@ -31,10 +31,6 @@ export type MeasurePlan = {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Metrics that count. Empty intervals have the value 0, as revenue and sums have. */
-const COUNTS: ReadonlySet<TrendMetric> = new Set(['events', 'people', 'sessions', 'conversions'])
-const SUMS: ReadonlySet<TrendMetric> = new Set(['revenue', 'sum'])
-
 /** Plans how the values of an alert are read. @throws AppError unprocessable that names the field below `measure` */
 export const planMeasure = ({ measure, insight, interval }: MeasuredAlert): MeasurePlan => {
   requireOneSource(measure)
@@ -95,10 +91,9 @@ const planTrend = ({ series: index = 0, currency }: AlertMeasure, query: unknown
       currency === undefined ? 'is required with the metric revenue' : 'is used only with the metric revenue',
       currency,
     )
-  const isCount = COUNTS.has(watched.metric)
-  const empty = isCount || SUMS.has(watched.metric) ? 0 : null
+  const empty = emptyValueOf(watched.metric)
   return {
-    isCount,
+    isCount: isCountMetric(watched.metric),
     completeAfterMs: 0,
     readsAll: true,
     read: async (store, projectId, bounds) => {

@@ -24,6 +24,8 @@ const MAX_SHARED_QUERIES_PER_TENANT = 4
 const MAX_SHARED_QUERIES_PER_PROJECT = 2
 /** Queries of alerts, which run one after another. */
 const MAX_ALERT_QUERIES = 1
+/** The same for subscriptions. */
+const MAX_SUBSCRIPTION_QUERIES = 1
 /** How long a query waits for others of its project and tenant, in ms: refused at once, a client would ask without pause. */
 const MAX_WAIT_MS = 1_000
 /** Retry time of a query that was refused, in s. */
@@ -44,7 +46,7 @@ export type RunQuery = <T>(
     /** Less than what a query may take otherwise. */
     timeoutMs?: number
     /** Whose query it is: of the project's users and keys, unless given. */
-    lane?: 'own' | 'shared' | 'alerts'
+    lane?: 'own' | 'shared' | 'alerts' | 'subscriptions'
   },
   /** `stop` aborts once the time is over or the client has disconnected. */
   answer: (queryStore: QueryStore, stop: AbortSignal) => Promise<T>,
@@ -100,6 +102,7 @@ export const createRunQuery = (
         perProject: MAX_SHARED_QUERIES_PER_PROJECT,
       },
       alerts: { max: MAX_ALERT_QUERIES },
+      subscriptions: { max: MAX_SUBSCRIPTION_QUERIES },
     },
     retryAfterSeconds: BUSY_RETRY_S,
   })

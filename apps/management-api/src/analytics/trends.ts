@@ -6,7 +6,7 @@ import {
   type TrendsView,
 } from '@waymark/contracts/http/analytics'
 import { DEFAULT_ANALYTICS_GROUPS } from '@waymark/contracts/http/analytics-parts'
-import { previousPeriod, type TimeRange, type TrendQuery } from '@waymark/event-store'
+import { previousPeriod, type TimeRange, type TrendMetric, type TrendQuery } from '@waymark/event-store'
 import { unprocessable } from '../http/validation.ts'
 import { groupRows } from './group-rows.ts'
 import { readFilters, readProperty, requireFewValues } from './read-filters.ts'
@@ -23,6 +23,16 @@ type TrendsPlan = {
   previous: Period | undefined
   series: { request: SeriesRequest; query: Omit<TrendQuery, 'projectId' | keyof Period> }[]
 }
+
+const COUNTS: ReadonlySet<TrendMetric> = new Set(['events', 'people', 'sessions', 'conversions'])
+const SUMS: ReadonlySet<TrendMetric> = new Set(['revenue', 'sum'])
+
+/** Whether the values of a metric are numbers of events or people. */
+export const isCountMetric = (metric: TrendMetric): boolean => COUNTS.has(metric)
+
+/** The value of an interval without events: 0 for counts and sums; null where nothing can be computed. */
+export const emptyValueOf = (metric: TrendMetric): 0 | null =>
+  COUNTS.has(metric) || SUMS.has(metric) ? 0 : null
 
 /** Reads a trend query. @throws AppError unprocessable with the invalid field */
 export const readTrends = (request: TrendsRequest): TrendsPlan => {

@@ -39,7 +39,7 @@ export const linkRoutes = ({
   cache,
   clock,
   passwords,
-  qrCodes,
+  images,
   shortLinkBaseUrl: baseUrl,
   quotas,
 }: ManagementDeps): Route[] => {
@@ -96,7 +96,7 @@ export const linkRoutes = ({
     }),
     projectRoute(getLinkQrCode, async ({ projectId, id, query: { format, size } }) => {
       const { shortUrl } = view(await find(projectId, id))
-      if (format === 'png') return { type: 'image/png', body: await qrCodes.png(projectId, shortUrl, size) }
+      if (format === 'png') return { type: 'image/png', body: await images.qrCode(projectId, shortUrl, size) }
       const options = {
         width: size,
         margin: QUIET_ZONE_MODULES,

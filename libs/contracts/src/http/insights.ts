@@ -174,7 +174,7 @@ export const deleteDashboard = defineOperation({
   path: `${dashboards}/{id}`,
   tag,
   summary: 'Delete a dashboard',
-  description: 'Its insights are kept.',
+  description: 'Its insights are kept. Its subscriptions and shared links are deleted.',
   access: editor,
   effects: [],
   answers: { 204: { description: 'Deleted' } },

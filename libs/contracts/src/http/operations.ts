@@ -49,6 +49,7 @@ import { segmentsOperations } from './segments.ts'
 import { settingsOperations } from './settings.ts'
 import { shareOperations } from './shares.ts'
 import { statsOperations } from './stats.ts'
+import { subscriptionOperations } from './subscriptions.ts'
 import { suppressionOperations } from './suppressions.ts'
 import { tenantOperations } from './tenants.ts'
 import { webAnalyticsOperations } from './web-analytics.ts'
@@ -78,6 +79,7 @@ export const operations: readonly Operation[] = [
   ...insightOperations,
   ...annotationOperations,
   ...alertOperations,
+  ...subscriptionOperations,
   ...shareOperations,
   ...couponOperations,
   ...promotionOperations,

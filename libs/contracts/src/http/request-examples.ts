@@ -200,6 +200,15 @@ export const requestExamples: Readonly<Record<string, unknown>> = {
   },
   updateAlert: { condition: { type: 'below', value: 100 } },
   muteAlert: { until: '2100-01-01T00:00:00Z' },
+  createSubscription: {
+    name: 'Shop every Monday',
+    dashboardId: '0198c1f4-7a50-7000-8000-000000000002',
+    frequency: 'week',
+    hour: 7,
+    timeZone: 'Europe/Berlin',
+    emailRoles: ['owner', 'admin'],
+  },
+  updateSubscription: { hour: 9 },
   createDashboard: { name: 'Shop', insightIds: [] },
   updateDashboard: { name: 'Shop' },
 

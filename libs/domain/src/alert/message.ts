@@ -1,4 +1,5 @@
 import type { AlertChange } from '@waymark/contracts/records/change-records'
+import { numberText, signedText } from '../text/index.ts'
 
 /** What a message about an alert says. */
 export type AlertMessage = Pick<
@@ -26,8 +27,9 @@ export const alertText = (message: AlertMessage): string => {
 
 const comparisonOf = ({ condition, expected, deviation }: AlertMessage): string => {
   if (expected === null || deviation === null) return ''
-  if (condition.type === 'changedBy') return `, after ${numberText(expected)} before: ${signed(deviation)} %`
-  return `; about ${numberText(expected)} was expected (${signed(deviation)} standard deviations)`
+  if (condition.type === 'changedBy')
+    return `, after ${numberText(expected)} before: ${signedText(deviation)} %`
+  return `; about ${numberText(expected)} was expected (${signedText(deviation)} standard deviations)`
 }
 
 const meaningOf = ({ change, condition }: AlertMessage): string => {
@@ -56,8 +58,3 @@ export const slackMessage = (message: AlertMessage): { text: string } => {
 
 const escapeSlack = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
-
-const numberText = (value: number): string =>
-  value.toLocaleString('en-US', { maximumSignificantDigits: Math.abs(value) < 1_000 ? 4 : 15 })
-
-const signed = (value: number): string => `${value > 0 ? '+' : ''}${value.toFixed(1)}`

@@ -6,7 +6,7 @@ const MAC_BYTES = 16
 const TOKEN = /^[\w-]{43}$/
 
 /**
- * A token to unsubscribe the recipient of one delivery: the id of the delivery and 128 bits of its HMAC-SHA256 with
+ * A token to unsubscribe the recipient of one delivery, or of a subscription: their id and 128 bits of its HMAC-SHA256 with
  * `secret`. It contains no address, because links get into logs.
  */
 export const unsubscribeToken = (deliveryId: string, secret: string): string => {

@@ -1,1 +1,2 @@
 export { escapeHtml } from './escape-html.ts'
+export { numberText, signedText } from './number-text.ts'

@@ -44,8 +44,17 @@ import {
   unlockShared,
   updateShare,
 } from '@waymark/contracts/http/shares'
+import {
+  createSubscription,
+  deleteSubscription,
+  getSubscription,
+  listSubscriptions,
+  resubscribe,
+  testSubscription,
+  updateSubscription,
+} from '@waymark/contracts/http/subscriptions'
 import { measureWeb } from '@waymark/contracts/http/web-analytics'
-import { type Example, stringIn, type Way } from './example.ts'
+import { byMember, type Example, stringIn, type Way } from './example.ts'
 import type { Call, World } from './world.ts'
 
 const newInsight = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
@@ -66,6 +75,15 @@ const newAlert = async ({ call }: World): Promise<Call & { params: { id: string 
   const made = await call(createAlert, { body: requestExamples.createAlert })
   return { params: { id: stringIn(made.body, 'id') } }
 }
+const subscriptionBody = async (world: World) => ({
+  ...(requestExamples.createSubscription as object),
+  dashboardId: (await newDashboard(world)).params.id,
+})
+const newSubscription = async (world: World): Promise<Call & { params: { id: string } }> => {
+  const made = await world.call(createSubscription, { body: await subscriptionBody(world) })
+  return { params: { id: stringIn(made.body, 'id') } }
+}
+const ownSubscription: Way = async (world) => byMember(world, await newSubscription(world))
 const newShare = async ({ call }: World): Promise<Call & { params: { id: string } }> => {
   const made = await call(createShare, { body: requestExamples.createShare })
   return { params: { id: stringIn(made.body, 'id') } }
@@ -142,6 +160,19 @@ export const analyticsExamples: Example[] = [
     good: async (world) => ({ ...(await newDashboard(world)), body: { name: 'New' } }),
   },
   { operation: deleteDashboard, good: newDashboard },
+  { operation: createSubscription, good: async (world) => ({ body: await subscriptionBody(world) }) },
+  { operation: listSubscriptions, good: () => ({ query: { limit: '2' } }) },
+  { operation: getSubscription, good: newSubscription },
+  {
+    operation: updateSubscription,
+    good: async (world) => ({
+      ...(await newSubscription(world)),
+      body: requestExamples.updateSubscription,
+    }),
+  },
+  { operation: deleteSubscription, good: newSubscription },
+  { operation: testSubscription, good: ownSubscription },
+  { operation: resubscribe, good: ownSubscription },
   { operation: createAlert, good: () => ({ body: requestExamples.createAlert }) },
   { operation: listAlerts, good: () => ({ query: { limit: '2' } }) },
   { operation: getAlert, good: newAlert },

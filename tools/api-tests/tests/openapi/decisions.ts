@@ -52,7 +52,7 @@ import {
   updateSegment,
 } from '@waymark/contracts/http/segments'
 import { eventually } from '@waymark/testing'
-import { type Example, stringIn } from './example.ts'
+import { byMember, type Example, stringIn } from './example.ts'
 import type { Call, World } from './world.ts'
 
 const parts = () => ({
@@ -104,11 +104,6 @@ const withdrawn = async (world: World) => {
   const call = await newProposal(world)
   await world.call(withdrawProposal, call)
   return call
-}
-/** A call by a member who is signed in. */
-const byMember = async ({ signIn, projectId }: World, call: Call): Promise<Call> => {
-  const { headers } = await signIn({ projectId, role: 'owner' })
-  return { ...call, key: null, headers }
 }
 const reviewExample = (operation: Operation, body: object): Example => ({
   operation,

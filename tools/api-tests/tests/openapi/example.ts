@@ -27,3 +27,9 @@ export const stringIn = (body: unknown, name: string): string => {
   if (typeof value !== 'string') throw new Error(`${name} is missing in ${JSON.stringify(body)}`)
   return value
 }
+
+/** A call by a member who is signed in. */
+export const byMember = async ({ signIn, projectId }: World, call: Call): Promise<Call> => {
+  const { headers } = await signIn({ projectId, role: 'owner' })
+  return { ...call, key: null, headers }
+}

@@ -1,16 +1,16 @@
 import { runAsWork } from '@waymark/domain/fairness'
 import { afterEach, describe, expect, it } from 'vitest'
-import { createQrCodes, type QrCodes } from './qr-codes.ts'
+import { createImages, type Images } from './images.ts'
 
 const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47])
 
-describe('QR codes', () => {
-  let codes: QrCodes
-  afterEach(() => codes.close())
+describe('images', () => {
+  let images: Images
+  afterEach(() => images.close())
 
   it('are drawn outside of this thread, so that it answers others meanwhile', async () => {
-    codes = createQrCodes({ deadlineMs: 60_000 })
-    const [widest, ticks] = [codes.png('p', 'https://shop.example/s/sale', 2_048), { count: 0 }]
+    images = createImages({ deadlineMs: 60_000 })
+    const [widest, ticks] = [images.qrCode('p', 'https://shop.example/s/sale', 2_048), { count: 0 }]
     const ticking = setInterval(() => ticks.count++, 1)
     const image = await widest
     clearInterval(ticking)
@@ -20,9 +20,9 @@ describe('QR codes', () => {
   })
 
   it('of a tenant beyond its queue are refused, and those of another are drawn', async () => {
-    codes = createQrCodes({ deadlineMs: 60_000 })
+    images = createImages({ deadlineMs: 60_000 })
     const draw = (tenantId: string) =>
-      runAsWork({ tenantId, projectId: 'p' }, () => codes.png('p', 'https://shop.example/', 64))
+      runAsWork({ tenantId, projectId: 'p' }, () => images.qrCode('p', 'https://shop.example/', 64))
     const many = Array.from({ length: 30 }, () => draw('busy').catch((error: Error) => error))
     expect(await draw('other')).toBeInstanceOf(Buffer)
     const refused = (await Promise.all(many)).filter((one) => one instanceof Error)
