@@ -192,6 +192,19 @@ describe('an evaluation is bounded', () => {
     expect(answerOf(each({ and: repeated({ '!!': { var: '../../wide' } }, 4) }))).toBe('holds')
   })
 
+  it.each([5, true, {}, { length: -1e9 }, { length: 'many' }])(
+    'also when it fails, because %j is neither a text nor a list',
+    (odd) => {
+      for (const logic of [{ in: ['x', { var: 'odd' }] }, { substr: [{ var: 'odd' }, 1] }]) {
+        const budget = new WorkBudget(MAX_STEPS * STEP_COST, 0)
+        expect(compileLogic(logic).evaluate(logicData({ odd }), budget)).toBe('fails')
+        const used = MAX_STEPS * STEP_COST - budget.left
+        expect(used).toBeGreaterThan(0)
+        expect(used).toBeLessThan(100 * STEP_COST)
+      }
+    },
+  )
+
   it('by the remaining budget, which it reduces by the work that it used', () => {
     const logic = compileLogic(each({ '==': [{ var: '' }, 2] }))
     const budget = new WorkBudget(MAX_STEPS * STEP_COST, 0)

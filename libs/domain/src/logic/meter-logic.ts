@@ -104,20 +104,23 @@ export const METERED_METHODS: Readonly<Record<string, Method>> = {
     return args.flat(1)
   },
   '@substr': ([text, from, end]) => {
-    const whole = text as string
+    const whole = text
+    if (typeof whole !== 'string') throw new TypeError('is no text')
     spendText(whole.length)
     if (typeof end !== 'number' || end >= 0) return whole.substr(from as number, end as number)
     const rest = whole.substr(from as number)
     return rest.substr(0, rest.length + end)
   },
   '@in': ([item, within]) => {
-    const haystack = (within || []) as string | unknown[]
+    const haystack = within || []
     if (typeof haystack === 'string') {
       // A repetitive string may be compared with the whole other one at each position.
       const needle = textOf(item)
       spend((haystack.length * Math.max(1, needle.length)) / CHARACTERS_PER_STEP)
       return haystack.includes(needle)
     }
+    // Others have any length, or none, which would be no cost.
+    if (!Array.isArray(haystack)) throw new TypeError('is no list')
     const perItem = typeof item === 'string' ? 1 + item.length / CHARACTERS_PER_STEP : 1
     spend(haystack.length * perItem)
     return haystack.includes(item)
