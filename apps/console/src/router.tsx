@@ -148,6 +148,16 @@ const dashboard = createRoute({
   path: '/dashboards/$id',
   component: lazyRouteComponent(() => import('./dashboards/dashboard.tsx'), 'DashboardPage'),
 })
+const subscriptions = createRoute({
+  getParentRoute,
+  path: '/dashboards/subscriptions',
+  component: lazyRouteComponent(() => import('./subscriptions/subscriptions.tsx'), 'Subscriptions'),
+})
+const subscription = createRoute({
+  getParentRoute,
+  path: '/dashboards/subscriptions/$id',
+  component: lazyRouteComponent(() => import('./subscriptions/subscription.tsx'), 'SubscriptionPage'),
+})
 const alerts = createRoute({
   getParentRoute,
   path: '/alerts',
@@ -363,6 +373,8 @@ const pages = [
   savedInsights,
   dashboards,
   dashboard,
+  subscriptions,
+  subscription,
   alerts,
   alert,
   people,

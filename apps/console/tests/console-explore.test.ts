@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
 import type { Json } from '@waymark/testing'
 import { type Constellation, eventually, startStandalone } from '@waymark/testing'
 import type { Browser, Page } from 'playwright-core'
@@ -277,6 +279,29 @@ describe.skipIf(CHROMIUM === undefined)('exploring in Chromium', () => {
     await expect
       .poll(() => page.getByRole('list', { name: 'Insights' }).locator('h2').allInnerTexts())
       .toEqual(['From seeing to buying'])
+  })
+
+  it('sends a dashboard by email to those who subscribe, and one at once to look at', async () => {
+    await link('Dashboards').first().click()
+    await link('Subscriptions').click()
+    await button('Create subscription').first().click()
+    const dialog = page.getByRole('dialog', { name: 'Create subscription' })
+    await dialog.getByLabel('Name').fill('Shop every Monday')
+    await dialog.getByRole('button', { name: 'Create subscription' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Shop every Monday' }).waitFor()
+    await button('Send me one now').click()
+    await eventually('the email was sent', () =>
+      readdirSync(waymark.mailDir).some((file) =>
+        readFileSync(path.join(waymark.mailDir, file), 'utf8')
+          .replaceAll('=\r\n', '')
+          .includes('Shop every Monday'),
+      ),
+    )
+    await page.getByText('The first email is about the period that ends next.').waitFor()
+    await link('Subscriptions').click()
+    await table('Subscriptions').getByRole('row', { name: 'Shop every Monday' }).waitFor()
+    await link('Dashboards').first().click()
+    await link('Every morning').click()
   })
 
   it('arranges and renames a dashboard', async () => {

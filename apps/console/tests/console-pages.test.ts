@@ -148,6 +148,12 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       interval: 'hour',
       emailRoles: ['owner'],
     })
+    const { id: subscriptionId } = await post('subscriptions', {
+      name: 'Shop every Monday',
+      dashboardId: (await list('dashboards'))[0]?.id,
+      frequency: 'week',
+      emailRoles: ['owner'],
+    })
     await addMember('editor')
     await post('invitations', { email: 'somebody.with.a.long.name@shop.example', role: 'viewer' })
     const change = { status: 'paused', rules: [{ rollout: 50, variant: 'countdown' }] }
@@ -174,6 +180,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ['segment form', '/people/segments/regulars?open=edit'],
       ['definition', `/catalog/${await idIn('event-definitions')}`],
       ['alert', `/alerts/${alertId}`],
+      ['subscriptions', '/dashboards/subscriptions'],
+      ['subscription', `/dashboards/subscriptions/${subscriptionId}`],
       ['decision schedule', '/decisions/demo-sale-banner?view=schedule'],
       ['links by clicks', '/links?sort-links=-Clicks'],
       ['decision history', '/decisions/demo-sale-banner?view=history'],
@@ -203,6 +211,8 @@ describe.skipIf(CHROMIUM === undefined)('every page of the console with the demo
       ...['rename', 'add'].map((name) => `${dashboard}?open=${name}`),
       '/alerts?new=1',
       `/alerts/${alertId}?open=edit`,
+      '/dashboards/subscriptions?new=1',
+      `/dashboards/subscriptions/${subscriptionId}?open=edit`,
       '/catalog?new=1',
       `/catalog/${await idIn('event-definitions')}?open=edit`,
       `/catalog/${await idIn('event-definitions')}?row=1`,

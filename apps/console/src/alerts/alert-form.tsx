@@ -7,6 +7,7 @@ import { useInsights } from '../dashboards/dashboard-api.ts'
 import { Checkboxes } from '../ui/checkboxes.tsx'
 import { Form, Input, Select, Switch } from '../ui/form.tsx'
 import { localZone } from '../ui/local-zone.ts'
+import { knownRoles, ROLES, type Role } from '../ui/roles.ts'
 
 const FIGURES = [
   ['visitors', 'Web: visitors'],
@@ -16,13 +17,6 @@ const FIGURES = [
   ['visitSeconds', 'Web: seconds of a visit'],
 ] as const
 type Figure = (typeof FIGURES)[number][0]
-const ROLES = [
-  ['owner', 'Owners'],
-  ['admin', 'Admins'],
-  ['editor', 'Editors'],
-  ['viewer', 'Viewers'],
-] as const
-type Role = (typeof ROLES)[number][0]
 type Condition = Alert['condition']
 
 /** Creates an alert, or changes one. */
@@ -41,9 +35,7 @@ export const AlertForm = ({
   const [source, setSource] = useState<string>(
     alert?.measure.insightId ?? alert?.measure.web?.figure ?? 'visitors',
   )
-  const [roles, setRoles] = useState<readonly Role[]>(
-    ROLES.flatMap(([role]) => ((alert?.emailRoles ?? ['owner']).includes(role) ? [role] : [])),
-  )
+  const [roles, setRoles] = useState<readonly Role[]>(knownRoles(alert?.emailRoles ?? ['owner']))
   const [webhooks, setWebhooks] = useState(alert?.webhooks ?? true)
   const watched = insights.find(({ id }) => id === source)
   const save = useChange(

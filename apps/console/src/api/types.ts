@@ -57,6 +57,7 @@ export type PipelineStats = Page<'/api/projects/{projectId}/stats/pipeline'>
 export type Annotation = Page<'/api/projects/{projectId}/annotations'>['data'][number]
 export type DeliveryStats = Page<'/api/projects/{projectId}/stats/deliveries'>
 export type Alert = Item<'/api/projects/{projectId}/alerts'>
+export type Subscription = Item<'/api/projects/{projectId}/subscriptions'>
 export type AlertEvaluation = Item<'/api/projects/{projectId}/alerts/{id}/history'>
 export type Insight = Item<'/api/projects/{projectId}/insights'>
 export type Share = Item<'/api/projects/{projectId}/shares'>

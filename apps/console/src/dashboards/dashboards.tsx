@@ -5,7 +5,7 @@ import { useProjectId } from '../api/session.ts'
 import type { Dashboard } from '../api/types.ts'
 import { useNavigateFromHere, useUrlState } from '../api/url-state.ts'
 import { ApiCommand } from '../ui/api-command.tsx'
-import { Button, For } from '../ui/button.tsx'
+import { Button, buttonClass, For } from '../ui/button.tsx'
 import { Card, PageHeader } from '../ui/card.tsx'
 import { changedColumn } from '../ui/columns.tsx'
 import { Modal } from '../ui/dialog.tsx'
@@ -33,7 +33,22 @@ export const Dashboards = () => {
   )
   return (
     <>
-      <PageHeader title="Dashboards" description="Saved insights, side by side." actions={create} />
+      <PageHeader
+        title="Dashboards"
+        description="Saved insights, side by side."
+        actions={
+          <>
+            <Link
+              to="/p/$projectId/dashboards/subscriptions"
+              params={{ projectId }}
+              className={buttonClass()}
+            >
+              Subscriptions
+            </Link>
+            {create}
+          </>
+        }
+      />
       <Card>
         <DataTable
           label="Dashboards"
