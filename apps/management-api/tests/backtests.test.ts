@@ -94,6 +94,7 @@ describe.skipIf(!services)('backtests', () => {
       const other = await create({ status: 'active' })
       const later = new Date(Date.now() + DAY_MS).toISOString()
       const key = await create({
+        bucketing: 'flagd',
         frequencyCap: { count: 1, windowSeconds: 60 },
         rules: [
           {
@@ -105,7 +106,7 @@ describe.skipIf(!services)('backtests', () => {
           },
         ],
       })
-      const all = ['requests', 'context', 'ramp', 'references', 'frequency_cap', 'people']
+      const all = ['requests', 'context', 'ramp', 'references', 'bucketing', 'frequency_cap', 'people']
       expect(codes(await backtest(key, { eventName }))).toEqual(all)
       const person = await world.platform.db.pool.query<{ bucketing_id: string }>(
         'SELECT bucketing_id FROM ingest.profiles WHERE id = $1',
@@ -122,6 +123,7 @@ describe.skipIf(!services)('backtests', () => {
       expect(unknown).toMatchObject([
         { code: 'traits', people: 1 },
         ...all.slice(0, 1).map((code) => ({ code })),
+        {},
         {},
         {},
         {},

@@ -245,6 +245,12 @@ const unknownOf = (
         ...segments.all.map(({ key }) => `segment ${key}`),
       ].join(', ')}.`,
     },
+    decision.definition.bucketing !== undefined && {
+      code: 'bucketing',
+      message:
+        'A request is divided by the visitor id that it sends: people with several ids may have got several variants, and ' +
+        'here each is divided by the first one.',
+    },
     decision.definition.frequencyCap !== null && {
       code: 'frequency_cap',
       message: `The frequency cap is replayed from ${timeText(from)} on: what people got before does not count.`,
