@@ -15,8 +15,12 @@ export const STEP_COST = 8
 const createEngine = (): LogicEngine => {
   const { methods } = new LogicEngine()
   const known = Object.fromEntries(OPERATIONS.map((name) => [name, methods[name]]))
-  // The accumulator of `reduce` cannot grow, so its depth is not checked in each round.
-  const engine = new LogicEngine(known, { maxDepth: Number.POSITIVE_INFINITY })
+  const engine = new LogicEngine(known, {
+    // The accumulator of `reduce` cannot grow, so its depth is not checked in each round.
+    maxDepth: Number.POSITIVE_INFINITY,
+    // It gives some logic another meaning, until it turns itself off after 500 pieces of logic in a row that it had not seen.
+    disableInterpretedOptimization: true,
+  })
   for (const [name, method] of Object.entries(METERED_METHODS)) engine.addMethod(name, method)
   // Operations are looked up by names of clients.
   Object.setPrototypeOf(engine.methods, null)
