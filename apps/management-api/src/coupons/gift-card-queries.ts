@@ -61,20 +61,6 @@ export const findCardByCode = async (
   return rows[0]?.id
 }
 
-const LOCK_KEY = `SELECT pg_advisory_xact_lock(hashtextextended('card-key:' || $1 || ':' || $2, 0))`
-const BY_KEY = 'SELECT request_hash FROM coupon.card_movements WHERE project_id = $1 AND key_hash = $2'
-
-/** The hash of the request that has used a key. Prevents other uses of it until the transaction ends. */
-export const lockKey = async (
-  client: ClientBase,
-  projectId: string,
-  keyHash: string,
-): Promise<string | undefined> => {
-  await client.query(LOCK_KEY, [projectId, keyHash])
-  const { rows } = await client.query<{ request_hash: string }>(BY_KEY, [projectId, keyHash])
-  return rows[0]?.request_hash
-}
-
 type MovementRow = Omit<CardMovementView, 'createdAt'> & { kind: CardMovementKind; createdAt: Date }
 
 /** A page of the movements of a card, of a pool or of a project, the newest first: at most `take` with ids below `before`. */

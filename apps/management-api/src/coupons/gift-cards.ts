@@ -28,15 +28,9 @@ import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { lockMovementKey } from '../movement-key-queries.ts'
 import { findCoupon } from './coupons.ts'
-import {
-  findCardByCode,
-  type LockedCard,
-  listMovements,
-  lockCards,
-  lockKey,
-  readLedger,
-} from './gift-card-queries.ts'
+import { findCardByCode, type LockedCard, listMovements, lockCards, readLedger } from './gift-card-queries.ts'
 
 /**
  * The movements of a project's gift cards that people make, and the ledger. Locks are taken in the order of a redemption: key
@@ -59,7 +53,7 @@ export const giftCardRoutes = ({ projectRoute, db, clock }: ManagementDeps): Rou
       // Clients put ids of people and orders into keys, which an erasure would not find.
       const keyHash = hash('sha256', body.key, 'base64url')
       const requestHash = hash('sha256', canonicalJson({ operation, id, body }), 'base64url')
-      const used = await lockKey(client, projectId, keyHash)
+      const used = await lockMovementKey(client, 'card', projectId, keyHash)
       if (used === undefined) return run(client, { keyHash, requestHash })
       if (used !== requestHash) throw refuse('key_reused')
     })

@@ -34,20 +34,6 @@ const LOCK_PROFILE = 'SELECT FROM ingest.profiles WHERE id = $1 FOR KEY SHARE'
 export const lockProfile = async (client: ClientBase, profileId: string): Promise<boolean> =>
   (await client.query(LOCK_PROFILE, [profileId])).rowCount !== 0
 
-const LOCK_KEY = `SELECT pg_advisory_xact_lock(hashtextextended('point-key:' || $1 || ':' || $2, 0))`
-const BY_KEY = 'SELECT request_hash FROM coupon.point_movements WHERE project_id = $1 AND key_hash = $2'
-
-/** The hash of the request that has used a key. Prevents other uses of it until the transaction ends. */
-export const lockPointKey = async (
-  client: ClientBase,
-  projectId: string,
-  keyHash: string,
-): Promise<string | undefined> => {
-  await client.query(LOCK_KEY, [projectId, keyHash])
-  const { rows } = await client.query<{ request_hash: string }>(BY_KEY, [projectId, keyHash])
-  return rows[0]?.request_hash
-}
-
 type MovementRow = Omit<PointMovementView, 'createdAt' | 'occurredAt' | 'expiresAt'> & {
   kind: PointMovementKind
   createdAt: Date

@@ -28,8 +28,9 @@ import { pageOf } from '../http/page.ts'
 import { requireFound, requireId, unprocessable } from '../http/validation.ts'
 import { writeTransaction } from '../http/write-transaction.ts'
 import type { ManagementDeps } from '../management-deps.ts'
+import { lockMovementKey } from '../movement-key-queries.ts'
 import { findProgramme } from './loyalty-programmes.ts'
-import { findPersonOfProfile, listMovements, lockPointKey, lockProfile } from './point-queries.ts'
+import { findPersonOfProfile, listMovements, lockProfile } from './point-queries.ts'
 import { type ProgrammeRow, tiersOf } from './programme-rows.ts'
 
 /** The traits of a person, and all their profiles. */
@@ -133,7 +134,7 @@ export const pointRoutes = ({ projectRoute, db, projectConfigs, clock }: Managem
         // Clients put ids of people into keys, which an erasure would not find.
         const keyHash = hash('sha256', key, 'base64url')
         const requestHash = hash('sha256', canonicalJson({ programmeKey, body }), 'base64url')
-        const used = await lockPointKey(client, projectId, keyHash)
+        const used = await lockMovementKey(client, 'point', projectId, keyHash)
         if (used === requestHash) return
         if (used !== undefined) throw refuse('key_reused')
         requireFound((await lockProfile(client, profileId)) || undefined)
